@@ -1,0 +1,1 @@
+//! forward (to be written)
