@@ -1,1 +1,5 @@
 //! cli (to be written)
+
+pub mod bench;
+pub mod client;
+pub mod send;
