@@ -3,11 +3,10 @@
 //! A verdict is rendered from the log's own record, whether it is new or a repeat: that makes a repeat's
 //! answer the same bytes.
 
-use crate::event::{BadRecord, Event, EventBatch, Item};
+use crate::event::{BadRecord, Event, EventBatch, Item, Permit};
 use crate::store::{Chunk, Record};
 use crate::verdict::write_json;
 use std::sync::Arc;
-use tokio::sync::OwnedSemaphorePermit;
 
 /// What became of one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +32,7 @@ pub struct Answer {
     /// Chunks that hold the verdicts, in no order.
     pub chunks: Vec<Arc<Chunk>>,
     /// The memory that the submission was paid for with.
-    pub held: Option<OwnedSemaphorePermit>,
+    pub held: Option<Permit>,
 }
 
 impl Answer {

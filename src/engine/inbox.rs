@@ -1,11 +1,11 @@
 //! Where submissions wait for the next round.
 
 use super::{Answer, Origin};
-use crate::event::EventBatch;
+use crate::event::{EventBatch, Permit};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 
 /// One request's events on their way through.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Submission {
     pub origin: Arc<Origin>,
     pub arrived: Instant,
     /// The memory it was paid for with, given back with the answer.
-    pub held: Option<OwnedSemaphorePermit>,
+    pub held: Option<Permit>,
     pub reply: oneshot::Sender<Answer>,
 }
 

@@ -4,7 +4,7 @@ use super::inbox::{Inbox, Next};
 use super::round::{Round, Sealed};
 use super::{Closed, Counters, Submission};
 use crate::model::Bundle;
-use crate::store::{BatchBuilder, Commit, Index, Store, StoreError, Writer};
+use crate::store::{BatchBuilder, Chunk, Commit, Index, QuarantineEntry, Store, StoreError, Writer};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -117,7 +117,11 @@ impl Engine {
 
 impl Shared {
     fn run(&self) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| while self.turn()? {} Ok::<(), StoreError>(())));
+        let turns = || {
+            while self.turn()? {}
+            Ok::<(), StoreError>(())
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(turns));
         let failure = match outcome {
             Ok(Ok(())) => return,
             Ok(Err(error)) => Failure::Store(error),
@@ -164,15 +168,24 @@ impl Shared {
                 Next::Closed => return Ok(false),
             }
         }
-        let sealed = round.seal()?;
+        let Sealed { chunks, quarantine, answered, events } = round.seal()?;
         drop(round);
-        let committed = self.commit(sealed);
+        let committed = self.commit(&chunks, quarantine, events);
+        // The other thread may commit the next round while this one answers.
         self.inbox.committed();
-        committed.map(|()| true)
+        committed?;
+        for pending in answered {
+            pending.answer(&self.counters);
+        }
+        Ok(true)
     }
 
-    fn commit(&self, sealed: Sealed) -> Result<(), StoreError> {
-        let Sealed { chunks, quarantine, answered, events } = sealed;
+    fn commit(
+        &self,
+        chunks: &[Arc<Chunk>],
+        quarantine: Vec<QuarantineEntry>,
+        events: usize,
+    ) -> Result<(), StoreError> {
         if !chunks.is_empty() || !quarantine.is_empty() {
             let begin = Instant::now();
             if let Some(writer) = lock(&self.writer).as_mut() {
@@ -181,9 +194,6 @@ impl Shared {
             self.counters.commit_seconds.observe(begin.elapsed().as_secs_f64());
             #[allow(clippy::cast_precision_loss)] // a round is far smaller than 2^52 events
             self.counters.batch_events.observe(events as f64);
-        }
-        for pending in answered {
-            pending.answer(&self.counters);
         }
         Ok(())
     }

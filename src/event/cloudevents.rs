@@ -8,19 +8,19 @@ use super::walk::{Found, JsonFault, Walk, keep};
 use base64::Engine as _;
 use jiter::{Jiter, Peek};
 
-/// The type of a label that became known later.
+/// The version of the specification that is spoken here.
 pub const SPEC_VERSION: &str = "1.0";
 
-/// Attributes in binary mode, as the transport's headers name them, already percent-decoded.
+/// Attributes in binary mode, as the transport's headers name them: without the prefix, in lower case,
+/// values decoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Attributes {
-    pub specversion: Option<String>,
-    pub id: Option<String>,
-    pub source: Option<String>,
-    pub kind: Option<String>,
-    pub subject: Option<String>,
-    pub time: Option<String>,
-    pub partitionkey: Option<String>,
+pub struct Attributes(pub Vec<(String, String)>);
+
+impl Attributes {
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
 }
 
 /// Attributes as spans of the batch's text.
@@ -51,18 +51,13 @@ impl Context {
 
     /// Puts a transport's attributes into the batch's text.
     pub fn of(attributes: &Attributes, text: &mut Vec<u8>) -> Self {
-        let mut put = |value: &Option<String>| {
-            value.as_ref().map_or(Found::Missing, |value| Found::Text(keep(text, value.as_bytes())))
-        };
-        Self {
-            specversion: put(&attributes.specversion),
-            id: put(&attributes.id),
-            source: put(&attributes.source),
-            kind: put(&attributes.kind),
-            subject: put(&attributes.subject),
-            time: put(&attributes.time),
-            partitionkey: put(&attributes.partitionkey),
+        let mut context = Self::default();
+        for (name, value) in &attributes.0 {
+            if let Some(slot) = context.slot(name) {
+                *slot = Found::Text(keep(text, value.as_bytes()));
+            }
         }
+        context
     }
 
     /// What the specification requires, beside an id, which is checked with every event's.

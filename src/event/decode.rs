@@ -34,6 +34,14 @@ const TIME: usize = 1;
 const SOURCE: usize = 2;
 const KEY: usize = 3;
 
+impl Form {
+    /// Whether the answer is the one event's own, rather than lines.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        matches!(self, Self::Json | Self::Binary(_) | Self::CloudEvent)
+    }
+}
+
 /// Reads bodies for one source and one model.
 #[derive(Debug)]
 pub struct Decoder {
@@ -62,6 +70,17 @@ impl Decoder {
         let features = fields.iter().zip(0..).map(|(pointer, n)| (pointer, Target::Feature(n)));
         let trie = Trie::new(identity.into_iter().chain(source).chain(keys).chain(features));
         Self { trie, fields: fields.len(), event_bytes_max, seed, rules }
+    }
+
+    /// A body that could not be decoded, as one bad record.
+    #[must_use]
+    pub fn whole_as_bad(&self, kind: BadKind, reason: &str, body: Bytes) -> EventBatch {
+        let mut batch = EventBatch::default();
+        let source = keep(&mut batch.text, self.rules.source.otherwise().as_bytes());
+        let raw = Span { start: 0, end: offset(body.len()) };
+        batch.items.push(Item::Bad(BadRecord { kind, reason: reason.to_owned(), source, id: None, raw }));
+        batch.body = body;
+        batch
     }
 
     /// How many fields each event has.

@@ -4,6 +4,7 @@
 //! the text that is kept (identities, keys, field texts), one for the items, one for the fields.
 
 mod batch;
+mod budget;
 mod cloudevents;
 mod decode;
 mod fingerprint;
@@ -17,6 +18,7 @@ mod walk;
 mod tests;
 
 pub use batch::{BadKind, BadRecord, Event, EventBatch, Field, Item, Span};
+pub use budget::{Budget, Exhausted, Permit};
 pub use cloudevents::Attributes;
 pub use decode::{Decoder, Form};
 pub use fingerprint::identity_fingerprint;
