@@ -1,10 +1,10 @@
 //! One round: what the leader decides before a commit. No I/O of its own but the look-up of old chunks.
 
 use super::{Answer, Counters, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX};
-use crate::event::{BadKind, BadRecord, Event, EventBatch, Item};
+use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, identity_fingerprint};
 use crate::model::{Bundle, Reasons, Scorer};
 use crate::store::{
-    BatchBuilder, Chunk, Index, NewRecord, QuarantineEntry, QuarantineKind, Room, Store, StoreError,
+    BatchBuilder, Chunk, Index, NewRecord, QuarantineEntry, Room, Store, StoreError,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -146,7 +146,7 @@ impl Round {
         self.decided.clear();
         self.bytes = 0;
         let quarantine = std::mem::take(&mut self.quarantine);
-        self.index.expire(self.store.window_start());
+        self.index.expire(self.store.window_floor());
         if let Some(pending) = self.unfinished.take() {
             self.go_on(pending)?;
         }
@@ -182,7 +182,7 @@ impl Round {
                     Known::Conflict { sequence } => match &room {
                         Room::Yes => {
                             let reason = format!("the id is known with another payload, as verdict {sequence}");
-                            self.set_aside(QuarantineKind::Conflict, batch, event, reason);
+                            self.set_aside("conflict", batch, event, reason);
                             Outcome::Conflict
                         }
                         Room::Refuse(_) => Outcome::Refused,
@@ -247,6 +247,24 @@ impl Round {
         Ok(Known::New)
     }
 
+    /// The durable verdict of (source, id).
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn look_up(&self, source: &str, id: &str) -> Result<Option<(Arc<Chunk>, u64)>, StoreError> {
+        for sequence in self.index.find(identity_fingerprint(self.store.seed(), source, id)) {
+            if sequence >= self.store.committed() {
+                continue;
+            }
+            if let Some(chunk) = self.store.chunk_of(sequence)?
+                && chunk.get(sequence).is_some_and(|r| (r.verdict.source, r.verdict.id) == (source, id))
+            {
+                return Ok(Some((chunk, sequence)));
+            }
+        }
+        Ok(None)
+    }
+
     fn add_row(&mut self, batch: &EventBatch, item: usize, event: &Event) {
         let features = self.bundle.features();
         let start = self.rows.len();
@@ -299,7 +317,7 @@ impl Round {
             self.reasons.clear();
             let (decision, score) = match &one.unscorable {
                 Some(reason) => {
-                    self.set_aside(QuarantineKind::Unscorable, batch, event, reason.clone());
+                    self.set_aside("unscorable", batch, event, reason.clone());
                     (bundle.fallback(), None)
                 }
                 None => {
@@ -314,7 +332,7 @@ impl Round {
             let unscorable = one.unscorable.as_deref();
             let mut reasons: [&str; 8] = [""; 8];
             let mut count = 0;
-            for reason in unscorable.into_iter().chain(self.reasons.names(&bundle)).take(reasons.len()) {
+            for reason in unscorable.into_iter().chain(self.reasons.names(bundle.features())).take(reasons.len()) {
                 reasons[count] = reason;
                 count += 1;
             }
@@ -344,22 +362,22 @@ impl Round {
 
     fn set_aside_bad(&mut self, batch: &EventBatch, bad: &BadRecord) {
         let kind = match bad.kind {
-            BadKind::Malformed => QuarantineKind::Malformed,
-            BadKind::Oversized => QuarantineKind::Oversized,
+            BadKind::Malformed => "malformed",
+            BadKind::Oversized => "oversized",
         };
         let id = bad.id.map(|id| batch.str(id).to_owned());
         self.push_aside(kind, batch.str(bad.source), id, bad.reason.clone(), bad.raw.of(&batch.body));
     }
 
-    fn set_aside(&mut self, kind: QuarantineKind, batch: &EventBatch, event: &Event, reason: String) {
+    fn set_aside(&mut self, kind: &str, batch: &EventBatch, event: &Event, reason: String) {
         let id = Some(batch.str(event.id).to_owned());
         self.push_aside(kind, batch.str(event.source), id, reason, event.raw.of(&batch.body));
     }
 
-    fn push_aside(&mut self, kind: QuarantineKind, source: &str, id: Option<String>, reason: String, bytes: &[u8]) {
+    fn push_aside(&mut self, kind: &str, source: &str, id: Option<String>, reason: String, bytes: &[u8]) {
         self.bytes += bytes.len() + 128;
         self.quarantine.push(QuarantineEntry {
-            kind,
+            kind: kind.to_owned(),
             source: source.to_owned(),
             id,
             reason,

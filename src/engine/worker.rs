@@ -1,6 +1,6 @@
 //! The two threads that take turns: one leads (decides), the other commits.
 
-use super::inbox::{Inbox, Next};
+use super::inbox::{Inbox, Next, Question};
 use super::round::{Round, Sealed};
 use super::{Closed, Counters, Submission};
 use crate::model::Bundle;
@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 /// How long the leader waits before it looks after the store: cursors, trimming.
 const IDLE: Duration = Duration::from_millis(50);
@@ -82,6 +82,16 @@ impl Engine {
         self.shared.inbox.push(submission)
     }
 
+    /// The durable verdict of (source, id): the chunk that holds it, and its sequence.
+    ///
+    /// # Errors
+    /// When the engine is stopping.
+    pub async fn find(&self, source: &str, id: &str) -> Result<Option<(Arc<Chunk>, u64)>, Closed> {
+        let (reply, answer) = oneshot::channel();
+        self.shared.inbox.ask(Question { source: source.to_owned(), id: id.to_owned(), reply })?;
+        answer.await.map_err(|_| Closed)
+    }
+
     #[must_use]
     pub fn counters(&self) -> &Arc<Counters> {
         &self.shared.counters
@@ -96,15 +106,20 @@ impl Engine {
         }
     }
 
-    /// Works off what waits, ends the threads and closes the store.
-    ///
-    /// # Errors
-    /// When the store fails meanwhile.
-    pub fn stop(&self) -> Result<(), Failure> {
+    /// Takes nothing more, works off what waits and ends the threads. Sinks can still drain.
+    pub fn drain(&self) {
         self.shared.inbox.close();
         for thread in lock(&self.threads).drain(..) {
             drop(thread.join());
         }
+    }
+
+    /// Drains and closes the store, with every cursor stored.
+    ///
+    /// # Errors
+    /// When the store fails, or failed before.
+    pub fn close(&self) -> Result<(), Failure> {
+        self.drain();
         if let Some(failure) = self.shared.failure.borrow().clone() {
             return Err(failure);
         }
@@ -158,6 +173,12 @@ impl Shared {
                         }
                     }
                     self.inbox.put_back(waiting);
+                }
+                Next::Asked(questions) => {
+                    for Question { source, id, reply } in questions {
+                        // The asker may have gone.
+                        drop(reply.send(round.look_up(&source, &id)?));
+                    }
                 }
                 Next::Commit => break,
                 Next::Idle => {

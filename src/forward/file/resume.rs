@@ -113,6 +113,13 @@ fn read(file: &File, start: u64, end: u64) -> io::Result<Vec<u8>> {
     Ok(block)
 }
 
+/// Whether a file begins with a whole line that is a verdict.
+pub fn is_verdicts(file: &File) -> bool {
+    let size = file.metadata().map_or(0, |metadata| metadata.len());
+    let block = read(file, 0, size.min(LINE_BYTES_MAX)).unwrap_or_default();
+    memchr::memchr(b'\n', &block).is_some_and(|end| sequence_of(&block[..end]).is_some())
+}
+
 /// The sequence in a line of either encoding.
 fn sequence_of(line: &[u8]) -> Option<u64> {
     let json: serde_json::Value = serde_json::from_slice(line).ok()?;
