@@ -4,7 +4,7 @@ use super::{Answer, Counters, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submis
 use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, identity_fingerprint};
 use crate::model::{Bundle, Reasons, Scorer};
 use crate::store::{
-    BatchBuilder, Chunk, Index, NewRecord, QuarantineEntry, Room, Store, StoreError,
+    BatchBuilder, Chunk, Index, LogClock, NewRecord, QuarantineEntry, REASON_BYTES_MAX, Room, Store, StoreError,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -48,6 +48,7 @@ pub(super) struct Round {
     store: Arc<Store>,
     index: Index,
     builder: BatchBuilder,
+    clock: LogClock,
     bundle: Arc<Bundle>,
     scorer: Scorer,
     counters: Arc<Counters>,
@@ -63,7 +64,6 @@ pub(super) struct Round {
     fresh: Vec<Fresh>,
     rows: Vec<f32>,
     scores: Vec<f64>,
-    reasons: Reasons,
 }
 
 impl Round {
@@ -71,6 +71,7 @@ impl Round {
         store: Arc<Store>,
         index: Index,
         builder: BatchBuilder,
+        clock: LogClock,
         bundle: Arc<Bundle>,
         counters: Arc<Counters>,
     ) -> Self {
@@ -79,6 +80,7 @@ impl Round {
             store,
             index,
             builder,
+            clock,
             bundle,
             scorer,
             counters,
@@ -91,7 +93,6 @@ impl Round {
             fresh: Vec::with_capacity(WAVE_EVENTS_MAX),
             rows: Vec::new(),
             scores: Vec::new(),
-            reasons: Reasons::default(),
         }
     }
 
@@ -166,12 +167,12 @@ impl Round {
             }
             let batch = &pending.submission.batch;
             let outcome = match &batch.items[item] {
-                Item::Bad(bad) => match &room {
+                Item::Bad(bad) => match room {
                     Room::Yes => {
                         self.set_aside_bad(batch, bad);
                         Outcome::Bad
                     }
-                    Room::Refuse(_) => Outcome::Refused,
+                    _ => Outcome::Refused,
                 },
                 Item::Event(event) => match self.find(batch, event, first)? {
                     Known::Same { sequence, chunk } => {
@@ -179,15 +180,15 @@ impl Round {
                         pending.fresh = true;
                         Outcome::Verdict { sequence, replayed: true }
                     }
-                    Known::Conflict { sequence } => match &room {
+                    Known::Conflict { sequence } => match room {
                         Room::Yes => {
                             let reason = format!("the id is known with another payload, as verdict {sequence}");
                             self.set_aside("conflict", batch, event, reason);
                             Outcome::Conflict
                         }
-                        Room::Refuse(_) => Outcome::Refused,
+                        _ => Outcome::Refused,
                     },
-                    Known::New => match &room {
+                    Known::New => match room {
                         Room::Yes => {
                             let sequence = first + self.fresh.len() as u64;
                             self.index.insert(event.identity, sequence);
@@ -195,12 +196,12 @@ impl Round {
                             pending.fresh = true;
                             Outcome::Verdict { sequence, replayed: false }
                         }
-                        Room::Refuse(_) => Outcome::Refused,
+                        _ => Outcome::Refused,
                     },
                 },
             };
-            if let (Outcome::Refused, Room::Refuse(why)) = (outcome, &room) {
-                pending.refusal.get_or_insert_with(|| Arc::from(why.to_string()));
+            if outcome == Outcome::Refused {
+                pending.refusal.get_or_insert_with(|| Arc::from(room.to_string()));
             }
             pending.outcomes.push(outcome);
         }
@@ -306,7 +307,7 @@ impl Round {
         let bundle = Arc::clone(&self.bundle);
         let width = bundle.features().width();
         let decided_ms = wall_ms();
-        let log_ms = self.store.log_ms();
+        let log_ms = self.clock.now_ms();
         let mut fresh = std::mem::take(&mut self.fresh);
         for (n, one) in fresh.iter_mut().enumerate() {
             let Some(Item::Event(event)) = batch.items.get(one.item) else { continue };
@@ -314,9 +315,10 @@ impl Round {
             if one.unscorable.is_none() && !score.is_finite() {
                 one.unscorable = Some("the model's result is not a finite number".to_owned());
             }
-            self.reasons.clear();
-            let (decision, score) = match &one.unscorable {
+            let mut found = Reasons::default();
+            let (decision, score) = match &mut one.unscorable {
                 Some(reason) => {
+                    cut(reason, REASON_BYTES_MAX);
                     self.set_aside("unscorable", batch, event, reason.clone());
                     (bundle.fallback(), None)
                 }
@@ -324,7 +326,7 @@ impl Round {
                     let decision = bundle.decide(score);
                     if decision != bundle.otherwise() {
                         let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
-                        self.scorer.reasons(row, &mut self.reasons);
+                        found = self.scorer.reasons(row);
                     }
                     (decision, Some(score))
                 }
@@ -332,7 +334,7 @@ impl Round {
             let unscorable = one.unscorable.as_deref();
             let mut reasons: [&str; 8] = [""; 8];
             let mut count = 0;
-            for reason in unscorable.into_iter().chain(self.reasons.names(bundle.features())).take(reasons.len()) {
+            for reason in unscorable.into_iter().chain(found.names(bundle.features())).take(reasons.len()) {
                 reasons[count] = reason;
                 count += 1;
             }
@@ -412,6 +414,12 @@ impl Pending {
         let answer = Answer { batch, outcomes: self.outcomes, refusal: self.refusal, chunks: self.chunks, held };
         drop(reply.send(answer));
     }
+}
+
+/// Shortens a text to at most `limit` bytes, at a character's end.
+fn cut(text: &mut String, limit: usize) {
+    let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    text.truncate(end);
 }
 
 /// The wall clock, milliseconds since 1970; 0 before.

@@ -19,7 +19,6 @@ const IDLE: Duration = Duration::from_millis(50);
 pub struct Parts {
     pub store: Arc<Store>,
     pub index: Index,
-    pub builder: BatchBuilder,
     pub writer: Writer,
     pub bundle: Arc<Bundle>,
 }
@@ -56,7 +55,9 @@ impl Engine {
     /// When the system gives no threads.
     pub fn start(parts: Parts) -> io::Result<Self> {
         let counters = Arc::new(Counters::default());
-        let round = Round::new(parts.store, parts.index, parts.builder, parts.bundle, Arc::clone(&counters));
+        let builder = BatchBuilder::new(parts.writer.next_sequence());
+        let clock = parts.writer.clock();
+        let round = Round::new(parts.store, parts.index, builder, clock, parts.bundle, Arc::clone(&counters));
         let shared = Arc::new(Shared {
             inbox: Inbox::default(),
             round: Mutex::new(round),
@@ -210,7 +211,7 @@ impl Shared {
         if !chunks.is_empty() || !quarantine.is_empty() {
             let begin = Instant::now();
             if let Some(writer) = lock(&self.writer).as_mut() {
-                writer.commit(Commit { chunks: chunks.to_vec(), quarantine, ..Commit::default() })?;
+                writer.commit(&Commit { chunks: chunks.to_vec(), quarantine, ..Commit::default() })?;
             }
             self.counters.commit_seconds.observe(begin.elapsed().as_secs_f64());
             #[allow(clippy::cast_precision_loss)] // a round is far smaller than 2^52 events

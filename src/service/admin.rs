@@ -54,7 +54,7 @@ impl Admin for View {
         }
         match self.store.room() {
             Room::Yes => Health { well: true, line: "ready".to_owned() },
-            Room::Refuse(why) => Health { well: false, line: why.to_string() },
+            full => Health { well: false, line: full.to_string() },
         }
     }
 

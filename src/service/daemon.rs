@@ -86,8 +86,8 @@ async fn serve_until_stopped(
     opened: Opened,
     started: Instant,
 ) -> Result<(), DaemonError> {
-    let Opened { store, index, builder, writer, .. } = opened;
-    let parts = Parts { store: Arc::clone(&store), index, builder, writer, bundle: Arc::clone(&built.bundle) };
+    let Opened { store, index, writer, .. } = opened;
+    let parts = Parts { store: Arc::clone(&store), index, writer, bundle: Arc::clone(&built.bundle) };
     let engine = Arc::new(Engine::start(parts).map_err(DaemonError::Threads)?);
     let outcome = Tasks::default().run(config, built, &store, &engine, started).await;
     let closing = Arc::clone(&engine);
@@ -123,7 +123,7 @@ impl Tasks {
         let stop_admin = watch::Sender::new(false);
 
         let limits = limits(&config);
-        let bodies = usize::try_from(built.memory.bodies).unwrap_or(usize::MAX);
+        let bodies = usize::try_from(built.memory.admitted).unwrap_or(usize::MAX);
         let budget = Budget::new(bodies.max(limits.budget_bytes_min()));
         let mut sources = Vec::new();
         for source in &config.sources {

@@ -2,7 +2,7 @@
 
 use super::admin::View;
 use crate::forward::SinkStatus;
-use crate::store::{Stats, Store, WindowCut};
+use crate::store::{Room, Stats, Store, WindowCut};
 use crate::model;
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering::Relaxed;
@@ -129,8 +129,9 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
         let seconds = stats.window_ms / 1000;
         lines.push(format!("the dedup window is cut to {seconds} s by {}", cut_by(cut)));
     }
-    if let crate::store::Room::Refuse(why) = view.store.room() {
-        lines.push(format!("nothing new is taken: {why}"));
+    let room = view.store.room();
+    if room != Room::Yes {
+        lines.push(format!("nothing new is taken: {room}"));
     }
     for sink in view.sinks.iter().filter(|sink| !sink.is_up()) {
         let why = sink.last_error().unwrap_or_default();

@@ -39,7 +39,8 @@ pub fn resume(
     let mut line = Vec::new();
     let mut written = Vec::new();
     'log: while let Some(chunk) = store.next_chunk(next)? {
-        for record in chunk.records().filter(|record| record.verdict.sequence >= next) {
+        let from = next;
+        for record in chunk.records().filter(|record| record.verdict.sequence >= from) {
             if !filter.wants(record.verdict.decision) {
                 continue;
             }
