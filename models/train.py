@@ -19,6 +19,7 @@ import hashlib
 import json
 import struct
 import sys
+import tomllib
 from datetime import datetime
 from pathlib import Path
 
@@ -86,6 +87,16 @@ def fit(columns, rows):
         fitted[name] = {"mean": round(float(logged.mean()), 6), "std": round(float(logged.std()), 6)}
         if missing is None:
             fitted[name]["missing"] = round(float(np.median(raw)), 1)
+    return fitted
+
+
+def fitted_of(manifest):
+    """The same, out of a bundle's manifest."""
+    fitted = {}
+    for table in tomllib.loads(manifest.read_text())["feature"]:
+        for step in table.get("transform", []):
+            if "standardise" in step:
+                fitted[table["name"]] = {**step["standardise"], "missing": table["missing"]}
     return fitted
 
 
@@ -319,10 +330,11 @@ def main():
     asked = parser.parse_args()
     print(f"python {sys.version.split()[0]}, numpy {np.__version__}", file=sys.stderr)
     columns, day, label, scenario = read_events(sys.stdin)
-    fitted = fit(columns, np.flatnonzero(day <= TRAIN_DAYS))
+    train_rows = np.flatnonzero(day <= TRAIN_DAYS)
+    fitted = fitted_of(BUNDLE / "model.toml") if asked.evaluate else fit(columns, train_rows)
     rng = np.random.default_rng(SEED)
     split = {
-        "train": np.flatnonzero(day <= TRAIN_DAYS),
+        "train": train_rows,
         "stop": np.flatnonzero((day > TRAIN_DAYS) & (day <= STOP_DAYS)),
         "unseen": np.flatnonzero(day > STOP_DAYS),
     }
