@@ -1,6 +1,7 @@
 //! The file system that cuts the power is checked itself: what it serves, and what its cuts leave.
 //!
 //! A child process, `hands`, works on the mounted folder; this process serves it and looks at the images.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // helpers stop at the first surprise, as tests do
 
 mod support;
 

@@ -1,6 +1,6 @@
 //! A small bundle: one feature, `amount`, and a network whose verdicts a reader can work out.
 //!
-//! `amount` / 100 goes through two units with ReLU; their sum, less 5, is the logit: 500 gives 0.5, 1,000 all but 1.
+//! `amount` / 100 goes through two rectified units; their sum, less 5, is the logit: 500 gives 0.5, 1,000 all but 1.
 
 use safetensors::tensor::{Dtype, TensorView};
 use sha2::{Digest, Sha256};

@@ -51,17 +51,14 @@ impl Client {
 
     /// Sends without waiting, to have several requests under way.
     pub fn send_post(&mut self, content_type: &str, headers: &[(&str, &str)], body: &[u8]) -> io::Result<()> {
-        let mut request = format!(
-            "POST /v1/events HTTP/1.1\r\nhost: localhost\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n",
-            body.len()
-        );
+        let mut request = Vec::with_capacity(body.len() + 256);
+        write!(request, "POST /v1/events HTTP/1.1\r\nhost: localhost\r\ncontent-type: {content_type}\r\n")?;
         for (name, value) in headers {
-            request += &format!("{name}: {value}\r\n");
+            write!(request, "{name}: {value}\r\n")?;
         }
-        request += "\r\n";
-        let mut bytes = request.into_bytes();
-        bytes.extend_from_slice(body);
-        self.send(&bytes)
+        write!(request, "content-length: {}\r\n\r\n", body.len())?;
+        request.extend_from_slice(body);
+        self.send(&request)
     }
 
     /// Sends bytes as they are.

@@ -87,8 +87,8 @@ impl Site {
             all.push((key.clone(), value.clone()));
         }
         // Dotted keys at the root need no order of tables.
-        let text: String = all.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
-        std::fs::write(self.config(), text).expect("the config");
+        let lines: Vec<String> = all.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        std::fs::write(self.config(), lines.join("\n") + "\n").expect("the config");
     }
 
     /// `verdictd` with these arguments, `--config` not among them.
