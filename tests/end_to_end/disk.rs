@@ -11,7 +11,7 @@ use rand::{Rng, RngCore};
 use rand_pcg::Pcg64Mcg;
 use tempfile::TempDir;
 
-/// EX_IOERR: the state directory's medium failed.
+/// The exit code of I/O errors: the state directory's medium failed.
 const IO: i32 = 74;
 
 struct Disk {
@@ -33,9 +33,13 @@ impl Disk {
 
 /// Events whose records are as large as they get and cannot be packed: a megabyte and a half a thousand.
 fn large(random: &mut Pcg64Mcg, prefix: &str, count: usize) -> String {
-    let mut text = |bytes: usize| -> String { (0..bytes / 8).map(|_| format!("{:08x}", random.next_u32())).collect() };
-    let line = |n| format!(r#"{{"id":"{prefix}-{n}-{}","key":"{}","amount":1}}"#, text(440), text(1000));
-    (0..count).map(line).collect::<Vec<_>>().join("\n")
+    let mut text = |bytes: usize| {
+        let mut raw = vec![0; bytes / 2];
+        random.fill_bytes(&mut raw);
+        raw.iter().map(|byte| char::from(b'0' + byte % 64)).filter(char::is_ascii_alphanumeric).collect::<String>()
+    };
+    let mut line = |n| format!(r#"{{"id":"{prefix}-{n}-{}","key":"{}","amount":1}}"#, text(900), text(2000));
+    (0..count).map(&mut line).collect::<Vec<_>>().join("\n")
 }
 
 /// Posts large events until one is refused; the lines that were answered with a verdict, and the refusal's status.

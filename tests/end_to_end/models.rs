@@ -47,7 +47,7 @@ const CASES: &[Case] = &[
             with_weights(b, |bytes| {
                 let end = bytes.len();
                 bytes[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
-            })
+            });
         },
         &["NaN"],
     ),
