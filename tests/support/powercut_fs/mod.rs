@@ -31,6 +31,7 @@ mod trace;
 pub use faults::{Fault, Syncs};
 pub use trace::Names;
 
+use disk::Disk;
 use faults::Faults;
 use fuser::{BackgroundSession, MountOption, spawn_mount2};
 use server::Served;
@@ -141,13 +142,27 @@ impl PowercutFs {
     /// When the image cannot be written.
     pub fn image(&self, cut: usize, names: Names, rest: Rest, into: &Path) -> io::Result<()> {
         let disk = cut::after(&self.state().trace, cut, names, rest);
-        if into.exists() {
-            std::fs::remove_dir_all(into)?;
-        }
-        disk.write_to(into)
+        write_anew(&disk, into)
+    }
+
+    /// Writes into the folder `into` (made anew) the files as they are now, without a cut: what a process that
+    /// is started again sees.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn live(&self, into: &Path) -> io::Result<()> {
+        let disk = self.state().live.clone();
+        write_anew(&disk, into)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn write_anew(disk: &Disk, into: &Path) -> io::Result<()> {
+    if into.exists() {
+        std::fs::remove_dir_all(into)?;
+    }
+    disk.write_to(into)
 }
