@@ -235,7 +235,7 @@ fn a_failed_sync_loses_its_data_for_good() {
     bench.does(&["put f one", "sync f", "sync .", "at f 0 two"]);
     bench.fs.fail(1, Fault::NextSync);
     assert_eq!(bench.does(&["sync f"]), "Uncategorized", "EIO");
-    assert_eq!(bench.fs.failed(), ["sync"]);
+    assert_eq!(bench.fs.failed(), ["sync f"]);
     assert_eq!(bench.does(&["sync f"]), "ok", "the second sync lies, as Linux does");
     assert_eq!(bench.synced(), files(&[("f", b"one")]));
 }

@@ -225,6 +225,14 @@ fn writing_into_a_full_disk_loses_nothing_either() {
     let end = run.fs.operations();
     let failed = run.cut(&[(end, Names::Strict, Rest::Nothing), (end, Names::Journal, Rest::All)]);
     assert!(failed.is_empty(), "{}", report(&failed));
+    // Not a byte is free: it opens all the same, says that it takes nothing, and ends cleanly.
+    run.fs.resize(run.fs.used_bytes());
+    let mount = run.fs.path();
+    let again = child::run(&mut child::part("load::load", &Task::new(seed, 0).to_text(mount))).expect("an end");
+    assert_eq!(Ending::of(again.status), Ending::Done, "started on a full disk: {again:?}");
+    run.fs.live(&run.folder.path().join("live")).expect("an image");
+    let promises = run.promises(run.fs.operations());
+    check(&run.folder.path().join("live"), &promises, seed).unwrap_or_else(|broken| panic!("{broken}"));
 }
 
 /// Where the store is on a disk.

@@ -28,7 +28,7 @@ pub enum Syncs {
 #[derive(Default)]
 pub struct Faults {
     plan: Option<(usize, Fault)>,
-    failed: Vec<&'static str>,
+    failed: Vec<String>,
     /// The kernel may cut a write at page borders; when a later piece fails, the caller sees a short count
     /// and goes on with the rest. So the spot stays bad, or the failure would never be seen.
     bad_spot: Option<(Inode, i64)>,
@@ -39,12 +39,12 @@ impl Faults {
         *self = Self { plan: Some((at, fault)), ..Self::default() };
     }
 
-    pub fn failed(&self) -> &[&'static str] {
+    pub fn failed(&self) -> &[String] {
         &self.failed
     }
 
     /// Whether operation `number` (from 1) fails.
-    pub fn hits(&mut self, number: usize, what: &'static str, is_sync: bool) -> bool {
+    pub fn hits(&mut self, number: usize, is_sync: bool) -> bool {
         let Some((at, fault)) = self.plan else { return false };
         if number < at || (fault == Fault::NextSync && !is_sync) {
             return false;
@@ -52,8 +52,12 @@ impl Faults {
         if fault != Fault::Always {
             self.plan = None;
         }
-        self.failed.push(what);
         true
+    }
+
+    /// Takes down what has failed.
+    pub fn took(&mut self, what: String) {
+        self.failed.push(what);
     }
 
     /// As [`hits`](Self::hits), for a write at `spot`, which stays bad.
@@ -61,7 +65,7 @@ impl Faults {
         if self.bad_spot == Some(spot) {
             return true;
         }
-        let hit = self.hits(number, "write", false);
+        let hit = self.hits(number, false);
         if hit {
             self.bad_spot = Some(spot);
         }

@@ -105,8 +105,8 @@ impl PowercutFs {
         self.state().faults.plan(at, fault);
     }
 
-    /// What failed since the last [`fail`](Self::fail): the operations' names.
-    pub fn failed(&self) -> Vec<&'static str> {
+    /// What failed since the last [`fail`](Self::fail): what was done, with the file's name.
+    pub fn failed(&self) -> Vec<String> {
         self.state().faults.failed().to_vec()
     }
 

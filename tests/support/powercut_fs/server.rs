@@ -1,7 +1,8 @@
 //! The FUSE side: passes the kernel's requests to the live state and its answers back.
 
-use super::state::{Answer, BLOCK_BYTES, State};
+use super::state::{Answer, BLOCK_BYTES, NOTES_INODE, State};
 use super::trace::ROOT;
+use fuser::consts::FOPEN_DIRECT_IO;
 use fuser::{
     FileType, Filesystem, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen,
     ReplyStatfs, ReplyWrite, Request, TimeOrNow,
@@ -119,11 +120,12 @@ impl Filesystem for Served {
         }
     }
 
-    fn open(&mut self, _: &Request<'_>, _: u64, flags: i32, reply: ReplyOpen) {
+    fn open(&mut self, _: &Request<'_>, ino: u64, flags: i32, reply: ReplyOpen) {
         if is_direct(flags) {
             reply.error(Errno::INVAL.raw_os_error());
         } else {
-            reply.opened(0, 0);
+            // A remark comes in one piece; through the page cache it would be cut at page borders.
+            reply.opened(0, if ino == NOTES_INODE { FOPEN_DIRECT_IO } else { 0 });
         }
     }
 

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 pub const BLOCK_BYTES: u32 = 4096;
 
 /// The inode of [`NOTES`], which is in no folder.
-const NOTES_INODE: Inode = u64::MAX;
+pub const NOTES_INODE: Inode = u64::MAX;
 
 /// The flags of rename(2), which `fuser` passes on as a number.
 const RENAME_NOREPLACE: u32 = 1;
@@ -95,6 +95,12 @@ impl State {
         self.live.find(folder, name.to_str()?)
     }
 
+    /// A name of the inode, for reports.
+    fn name_of(&self, inode: Inode) -> &str {
+        let mut names = self.live.folders.values().flatten();
+        names.find_map(|(name, of)| (*of == inode).then_some(name.as_str())).unwrap_or("?")
+    }
+
     /// Does the operation and traces it.
     fn done(&mut self, operation: Operation) {
         if let Operation::Write { inode, .. } | Operation::Resize { inode, .. } | Operation::Make { inode, .. } =
@@ -108,7 +114,8 @@ impl State {
 
     /// Lets the next operation pass, or fails it. A failed sync loses what waited for it.
     fn pass(&mut self, what: &'static str) -> Answer<()> {
-        if self.faults.hits(self.trace.len() + 1, what, false) {
+        if self.faults.hits(self.trace.len() + 1, false) {
+            self.faults.took(what.to_owned());
             self.trace.push(Operation::Nothing { what });
             return Err(Errno::IO);
         }
@@ -161,6 +168,7 @@ impl State {
             return Ok(count);
         }
         if self.faults.hits_write(self.trace.len() + 1, (inode, offset)) {
+            self.faults.took(format!("write {}", self.name_of(inode)));
             self.trace.push(Operation::Nothing { what: "write" });
             return Err(Errno::IO);
         }
@@ -193,7 +201,8 @@ impl State {
     }
 
     pub fn sync(&mut self, inode: Inode, data_only: bool) -> Answer<()> {
-        if self.faults.hits(self.trace.len() + 1, "sync", true) {
+        if self.faults.hits(self.trace.len() + 1, true) {
+            self.faults.took(format!("sync {}", self.name_of(inode)));
             self.trace.push(Operation::LostSync { inode });
             return Err(Errno::IO);
         }
