@@ -10,8 +10,8 @@ use std::fmt;
 pub const PROCESS_BYTES: u64 = 14 << 20;
 /// What an open connection keeps: its read and write buffers and its task.
 pub const CONNECTION_BYTES: u64 = 16 << 10;
-/// What a request in flight costs, in halves of its body: the body, the decoded events, the answer.
-const REQUEST_HALVES: u64 = 5;
+/// What a request needs over its body to be taken at all: one slice of decoded events and its answer.
+const REQUEST_OVERHEAD_BYTES: u64 = 1 << 20;
 /// Bytes of index an event.
 pub const INDEX_BYTES_AN_EVENT: u64 = 12;
 /// The least window worth the name.
@@ -35,8 +35,8 @@ pub struct MemoryPlan {
     pub connections: u64,
     /// Request bodies in flight, with what is decoded from them and the answers.
     pub queues: u64,
-    /// Of `queues`, the bodies themselves: what may be admitted at once.
-    pub bodies: u64,
+    /// Of `queues`, what the listeners may admit at once; the rest is what the allocator rounds up.
+    pub admitted: u64,
     /// The newest chunks, for repeats and sinks.
     pub tail: u64,
     /// The store's own cache.
@@ -67,14 +67,14 @@ impl MemoryPlan {
         let limits = &config.limits;
         let budget = limits.memory.bytes();
         let sinks = u64::try_from(config.sinks.len()).unwrap_or(u64::MAX);
-        let bodies = limits.request.bytes().max(budget / 8);
+        let admitted = limits.request.bytes().saturating_add(REQUEST_OVERHEAD_BYTES).max(budget / 6);
         let mut plan = Self {
             budget,
             process: PROCESS_BYTES,
             model: model.weights_bytes.saturating_add(model.scratch_bytes),
             connections: u64::try_from(limits.connections).unwrap_or(u64::MAX).saturating_mul(CONNECTION_BYTES),
-            queues: bodies.saturating_mul(REQUEST_HALVES) / 2,
-            bodies,
+            queues: admitted.saturating_add(admitted / 2),
+            admitted,
             tail: (budget / 16).max(2 << 20),
             cache: (budget / 16).max(4 << 20),
             forward: FORWARD_BYTES.saturating_mul(sinks),
@@ -109,7 +109,7 @@ impl MemoryPlan {
             ("process", self.process, "code, stacks, runtime".to_owned()),
             ("model", self.model, "weights and scratch".to_owned()),
             ("connections", self.connections, format!("{} each", Size(CONNECTION_BYTES))),
-            ("queues", self.queues, format!("requests in flight, {} of bodies", Size(self.bodies).rounded())),
+            ("queues", self.queues, format!("requests in flight, {} admitted at once", Size(self.admitted).rounded())),
             ("tail", self.tail, "the newest verdicts, for repeats and sinks".to_owned()),
             ("cache", self.cache, "the store's".to_owned()),
             ("forward", self.forward, "lines on their way to sinks".to_owned()),
@@ -124,7 +124,7 @@ impl MemoryPlan {
         serde_json::json!({
             "budget": self.budget,
             "parts": parts.collect::<serde_json::Map<_, _>>(),
-            "bodies": self.bodies,
+            "admitted": self.admitted,
             "index-events": self.index_events(),
         })
     }

@@ -129,3 +129,8 @@ pub(super) fn read_file(section: &mut Section<'_>, name: &str) -> Option<Sink> {
         }),
     })
 }
+
+/// What `init` calls a sink of a type.
+pub(super) fn starter_name(_kind: &str) -> &'static str {
+    "audit"
+}

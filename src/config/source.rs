@@ -41,3 +41,8 @@ pub(super) fn read_http(section: &mut Section<'_>, name: &str) -> Option<Source>
     let event = mapping::read(section);
     Some(Source { name: name.to_owned(), event: event?, kind: SourceKind::Http(endpoint?) })
 }
+
+/// What `init` calls a source of a type.
+pub(super) fn starter_name(_kind: &str) -> &'static str {
+    "events"
+}
