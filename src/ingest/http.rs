@@ -40,7 +40,7 @@ impl<I: Intake> EventRoutes<I> {
     async fn events(&self, request: Request<Incoming>) -> Result<Response<Reply>, Problem<'static>> {
         let form = form(&request)?;
         let bytes_max = match form {
-            Form::Batch => self.limits.batch_bytes_max,
+            Form::CloudEventBatch => self.limits.batch_bytes_max,
             _ => self.limits.body_bytes_max,
         };
         let expects = request.headers().contains_key(EXPECT);
@@ -48,7 +48,7 @@ impl<I: Intake> EventRoutes<I> {
         let (body, permit) = body::read(body, &self.budget, &self.limits, bytes_max, expects).await?;
         match form {
             Form::Ndjson => self.lines(body, permit).await,
-            Form::Batch => self.batch(body, permit).await,
+            Form::CloudEventBatch => self.batch(body, permit).await,
             form => self.single(form, body, permit).await,
         }
     }
@@ -66,7 +66,7 @@ impl<I: Intake> EventRoutes<I> {
     }
 
     async fn batch(&self, body: Bytes, permit: Permit) -> Result<Response<Reply>, Problem<'static>> {
-        let answer = self.intake.submit(Submission { form: Form::Batch, body, permit }).await?;
+        let answer = self.intake.submit(Submission { form: Form::CloudEventBatch, body, permit }).await?;
         Ok(reply::whole(StatusCode::OK, reply::NDJSON, render(&answer)))
     }
 
@@ -172,13 +172,7 @@ impl<I: Intake> Slices<I> {
 /// One line an event, in order.
 fn render(answer: &impl Answer) -> Vec<u8> {
     let mut out = Vec::with_capacity(answer.len() * VERDICT_BYTES);
-    for n in 0..answer.len() {
-        match answer.outcome(n) {
-            Outcome::Verdict { .. } => answer.write_verdict(n, &mut out),
-            Outcome::Problem(problem) => problem.write_json(&mut out),
-        }
-        out.push(b'\n');
-    }
+    answer.write_lines(&mut out);
     out
 }
 
@@ -199,7 +193,7 @@ fn form<B>(request: &Request<B>) -> Result<Form, Problem<'static>> {
     let is = |name: &str| essence.eq_ignore_ascii_case(name);
     if is("application/json") {
         return match cloudevents::attributes(headers) {
-            Ok(Some(attributes)) => Ok(Form::Binary(attributes)),
+            Ok(Some(attributes)) => Ok(Form::Binary(Box::new(attributes))),
             Ok(None) => Ok(Form::Json),
             Err(header) => Err(Problem::new(
                 ProblemKind::Malformed,
@@ -208,10 +202,10 @@ fn form<B>(request: &Request<B>) -> Result<Form, Problem<'static>> {
         };
     }
     if is("application/cloudevents+json") {
-        return Ok(Form::Cloudevent);
+        return Ok(Form::CloudEvent);
     }
     if is("application/cloudevents-batch+json") {
-        return Ok(Form::Batch);
+        return Ok(Form::CloudEventBatch);
     }
     if is("application/x-ndjson") {
         return Ok(Form::Ndjson);

@@ -1,42 +1,8 @@
 //! What a source needs from the rest of the program, and nothing more.
 
-use super::{Permit, Problem};
+use super::{Form, Permit, Problem};
 use bytes::Bytes;
 use std::future::Future;
-
-/// How a body holds its events.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// One plain JSON event.
-    Json,
-    /// One event: a CloudEvent in binary mode, its `data` the body.
-    Binary(Attributes),
-    /// One CloudEvent in structured mode.
-    Cloudevent,
-    /// A JSON array of CloudEvents.
-    Batch,
-    /// One JSON event a line; empty lines do not count.
-    Ndjson,
-}
-
-impl Form {
-    /// Whether the answer is the one event's own, rather than lines.
-    #[must_use]
-    pub fn is_single(&self) -> bool {
-        matches!(self, Self::Json | Self::Binary(_) | Self::Cloudevent)
-    }
-}
-
-/// The `ce-` headers of binary mode, decoded; names without the prefix, in lower case.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Attributes(pub Vec<(String, String)>);
-
-impl Attributes {
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
-    }
-}
 
 /// One request's events, or one slice of them.
 #[derive(Debug)]
@@ -68,6 +34,16 @@ pub trait Answer: Send + 'static {
     fn outcome(&self, n: usize) -> Outcome<'_>;
     /// Appends verdict `n` as one JSON object without a line end; called only where the outcome is a verdict.
     fn write_verdict(&self, n: usize, out: &mut Vec<u8>);
+    /// Appends a line an event, in order: its verdict or its problem.
+    fn write_lines(&self, out: &mut Vec<u8>) {
+        for n in 0..self.len() {
+            match self.outcome(n) {
+                Outcome::Verdict { .. } => self.write_verdict(n, out),
+                Outcome::Problem(problem) => problem.write_json(out),
+            }
+            out.push(b'\n');
+        }
+    }
 }
 
 /// Takes events and answers for them.

@@ -13,7 +13,6 @@
 
 mod admin;
 mod body;
-mod budget;
 mod cloudevents;
 mod http;
 mod intake;
@@ -29,10 +28,10 @@ mod tls;
 #[cfg(test)]
 mod tests;
 
+pub use crate::event::{Attributes, Budget, Exhausted, Form, Permit};
 pub use admin::{Admin, AdminRoutes, Health};
-pub use budget::{Budget, Exhausted, Permit};
 pub use http::EventRoutes;
-pub use intake::{Answer, Attributes, Form, Intake, Outcome, Submission};
+pub use intake::{Answer, Intake, Outcome, Submission};
 pub use limits::Limits;
 pub use listen::{Listen, ListenError, ListenOptions, Listener, TlsFiles};
 pub use problem::{Problem, ProblemKind};
