@@ -1,6 +1,7 @@
 //! The measured processes: started on private directories, looked at through /proc, ended with the handle.
 
 use super::{BenchError, floor};
+use crate::service::demo_config;
 use std::{
     fs, io,
     os::unix::net::UnixStream,
@@ -84,7 +85,9 @@ impl Child {
         let dir = Scratch::new(parent, "daemon")?;
         let socket = dir.path.join("events.sock");
         let config = dir.path.join("verdictd.toml");
-        let text = daemon_config(&dir.path, bundle);
+        let bundle = bundle.unwrap_or_else(|| Path::new("models/card-fraud"));
+        let bundle = bundle.canonicalize().map_err(|error| io_error(bundle.display().to_string(), error))?;
+        let text = demo_config(&dir.path, &bundle);
         fs::write(&config, text).map_err(|error| io_error(config.display().to_string(), error))?;
         let arguments = ["run".into(), "--config".into(), config.into_os_string()];
         Self::start("daemon", dir, socket, &arguments)
@@ -145,25 +148,6 @@ impl Drop for Child {
         let _ = self.running.kill();
         let _ = self.running.wait();
     }
-}
-
-/// The config of the measured daemon.
-fn daemon_config(dir: &Path, bundle: Option<&Path>) -> String {
-    let quoted = |path: PathBuf| serde_json::Value::from(path.display().to_string()).to_string();
-    let listen = |name: &str| serde_json::Value::from(format!("unix:{}", dir.join(name).display())).to_string();
-    let bundle = bundle.map_or_else(|| PathBuf::from("models/card-fraud"), Path::to_owned);
-    let bundle = bundle.canonicalize().unwrap_or(bundle);
-    format!(
-        "instance = \"bench\"\nstate-dir = {}\n\n[model]\nbundle = {}\n\n[admin]\nlisten = {}\n\n\
-         [sources.pos]\ntype = \"http\"\nlisten = {}\n\
-         event = {{ id = \"/TRANSACTION_ID\", key = \"/CUSTOMER_ID\", time = \"/TX_DATETIME\" }}\n\n\
-         [sinks.audit]\ntype = \"file\"\npath = {}\n",
-        quoted(dir.join("state")),
-        quoted(bundle),
-        listen("admin.sock"),
-        listen("events.sock"),
-        quoted(dir.join("verdicts").join("verdicts.ndjson")),
-    )
 }
 
 #[cfg(test)]
