@@ -22,6 +22,8 @@ fn main() {
                 std::process::exit(74)
             }
         }
+        Cli::Bench(a) => std::process::exit(verdictd::cli::bench::run(&a).into()),
+        Cli::BenchFloor(a) => std::process::exit(verdictd::cli::bench::run_floor(&a).into()),
         Cli::Demo(d) => {
             let ok = d.run(&mut std::io::stdout()).unwrap_or_else(|e| {
                 eprintln!("{e}");

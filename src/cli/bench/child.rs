@@ -86,7 +86,7 @@ impl Child {
         let dir = Scratch::new(parent, "daemon")?;
         let socket = dir.path.join("events.sock");
         let config = dir.path.join("verdictd.toml");
-        let text = daemon_config(&dir.path, bundle);
+        let text = demo_config(&dir.path, &self::bundle(bundle, &dir.path)?);
         fs::write(&config, text).map_err(|error| io_error(config.display().to_string(), error))?;
         let arguments = ["run".into(), "--config".into(), config.into_os_string()];
         Self::start("daemon", dir, socket, &arguments)
@@ -150,22 +150,16 @@ impl Drop for Child {
 }
 
 /// The config of the measured daemon.
-fn daemon_config(dir: &Path, bundle: Option<&Path>) -> String {
-    let quoted = |path: PathBuf| serde_json::Value::from(path.display().to_string()).to_string();
-    let listen = |name: &str| serde_json::Value::from(format!("unix:{}", dir.join(name).display())).to_string();
-    let bundle = bundle.map_or_else(|| PathBuf::from("models/card-fraud"), Path::to_owned);
-    let bundle = bundle.canonicalize().unwrap_or(bundle);
-    format!(
-        "instance = \"bench\"\nstate-dir = {}\n\n[model]\nbundle = {}\n\n[admin]\nlisten = {}\n\n\
-         [sources.pos]\ntype = \"http\"\nlisten = {}\n\
-         event = {{ id = \"/TRANSACTION_ID\", key = \"/CUSTOMER_ID\", time = \"/TX_DATETIME\" }}\n\n\
-         [sinks.audit]\ntype = \"file\"\npath = {}\n",
-        quoted(dir.join("state")),
-        quoted(bundle),
-        listen("admin.sock"),
-        listen("events.sock"),
-        quoted(dir.join("verdicts").join("verdicts.ndjson")),
-    )
+/// The bundle asked for, or the shipped one, unpacked into `dir`.
+pub(super) fn bundle(asked: Option<&Path>, dir: &Path) -> Result<PathBuf, BenchError> {
+    match asked {
+        Some(bundle) => bundle.canonicalize().map_err(|error| io_error(bundle.display().to_string(), error)),
+        None => {
+            let bundle = dir.join("card-fraud");
+            shipped::unpack(&bundle).map_err(|error| io_error(bundle.display().to_string(), error))?;
+            Ok(bundle)
+        }
+    }
 }
 
 #[cfg(test)]
