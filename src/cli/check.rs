@@ -8,7 +8,8 @@ use super::{
 use crate::{
     config::{Config, DiskPlan, Loaded, MemoryPlan, ModelCost, Origin, Problem, Problems, load_with},
     engine::WAVE_EVENTS_MAX,
-    model::{Bundle, Inspection, LoadOptions, ModelError},
+    model::{Inspection, ModelError},
+    service::{BuildError, Built, build},
 };
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -47,59 +48,33 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
 }
 
 fn examine(args: &CheckArgs) -> Result<Report, Problems> {
-    let mut found = None;
-    let loaded = load_with(&args.config.config, &mut |config, origin| match look_at_model(config, origin) {
+    let mut built = None;
+    let loaded = load_with(&args.config.config, &mut |config, origin| match build(config) {
         Ok(good) => {
-            found = Some(good);
+            built = Some(good);
             Vec::new()
         }
-        Err(problems) => problems,
+        Err(errors) => errors.iter().flat_map(|error| problems(config, origin, error)).collect(),
     })?;
-    // A good config has both: what is missing has been reported.
-    let whole = found.and_then(|(memory, model)| Some((memory?, model, DiskPlan::divide(&loaded.config).ok()?)));
-    match whole {
-        Some((memory, model, disk)) => Ok(Report { loaded, memory, disk, model }),
-        None => Err(Problems(vec![Problem::of_file(&args.config.config, "the budgets could not be divided")])),
-    }
-}
-
-/// Loads the bundle and divides the memory with it; the plan is None where the budget alone is at fault.
-fn look_at_model(
-    config: &Config,
-    origin: &dyn Fn(&str) -> Origin,
-) -> Result<(Option<MemoryPlan>, Inspection), Vec<Problem>> {
-    let bundle = load_bundle(config).map_err(|error| model_problems(&error))?;
-    let inspection = Inspection::of(&bundle, WAVE_EVENTS_MAX);
-    if MemoryPlan::divide(config, ModelCost::default()).is_err() {
-        return Ok((None, inspection));
-    }
-    match MemoryPlan::divide(config, model_cost(&bundle)) {
-        Ok(plan) => Ok((Some(plan), inspection)),
-        Err(error) => {
-            let problem =
-                Problem::at(&origin("limits.memory"), "limits.memory", format!("limits.memory: with this model, {error}"))
-                    .with(format!("at least \"{}\"", error.needed), config.limits.memory.to_string());
-            Err(vec![problem])
+    match built {
+        Some(Built { bundle, memory, disk }) => {
+            Ok(Report { loaded, memory, disk, model: Inspection::of(&bundle, WAVE_EVENTS_MAX) })
         }
+        // What kept it from being built has been reported.
+        None => Err(Problems(vec![Problem::of_file(&args.config.config, "the model could not be looked at")])),
     }
 }
 
-fn load_bundle(config: &Config) -> Result<Bundle, ModelError> {
-    // What the model may take at most, were there no index; the plan then judges more closely.
-    let free = MemoryPlan::divide(config, ModelCost::default()).map_or(config.limits.memory.bytes(), |plan| plan.index);
-    let options = LoadOptions {
-        public_key: config.model.public_key.clone(),
-        memory_bytes_max: free,
-        max_batch: WAVE_EVENTS_MAX,
-    };
-    crate::model::load(&config.model.bundle, &options)
-}
-
-fn model_cost(bundle: &Bundle) -> ModelCost {
-    let bytes = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
-    ModelCost {
-        weights_bytes: bytes(bundle.weights_bytes()),
-        scratch_bytes: bytes(bundle.scratch_bytes(WAVE_EVENTS_MAX)),
+/// What is wrong with the parts; a budget that is too small by itself has been reported with the keys.
+fn problems(config: &Config, origin: &dyn Fn(&str) -> Origin, error: &BuildError) -> Vec<Problem> {
+    match error {
+        BuildError::Model(error) => model_problems(error),
+        BuildError::Memory(error) if MemoryPlan::divide(config, ModelCost::default()).is_ok() => {
+            let message = format!("limits.memory: with this model, {error}");
+            let problem = Problem::at(&origin("limits.memory"), "limits.memory", message);
+            vec![problem.with(format!("at least \"{}\"", error.needed), config.limits.memory.to_string())]
+        }
+        BuildError::Memory(_) | BuildError::Disk(_) => Vec::new(),
     }
 }
 

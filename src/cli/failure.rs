@@ -1,6 +1,6 @@
 //! How a command ends: what is said, and the exit code. The one place that maps outcomes to codes.
 
-use crate::config::Problems;
+use crate::{config::Problems, ingest::ListenError, service::DaemonError, store::StoreError};
 use std::io;
 
 /// The codes that `verdictd` ends with.
@@ -15,6 +15,14 @@ pub enum ExitCode {
     Io = 74,
     Permission = 77,
     Config = 78,
+}
+
+/// Of a command that has counted for itself; a code that is not ours is a bug.
+impl From<u8> for ExitCode {
+    fn from(code: u8) -> Self {
+        let all = [Self::Good, Self::DoesNotHold, Self::Usage, Self::Io, Self::Permission, Self::Config];
+        all.into_iter().find(|known| *known as u8 == code).unwrap_or(Self::Bug)
+    }
 }
 
 impl From<ExitCode> for std::process::ExitCode {
@@ -77,6 +85,40 @@ impl Failure {
             _ => ExitCode::Io,
         };
         Self::new(code, format!("{what}: {error}"))
+    }
+}
+
+impl From<DaemonError> for Failure {
+    fn from(error: DaemonError) -> Self {
+        let denied = |kind: io::ErrorKind| kind == io::ErrorKind::PermissionDenied;
+        let code = match &error {
+            DaemonError::Store(store) => code_of_store(store),
+            DaemonError::Build(_) => ExitCode::Config,
+            DaemonError::Listen(ListenError::Io { error, .. }) | DaemonError::Secret { error, .. }
+                if denied(error.kind()) =>
+            {
+                ExitCode::Permission
+            }
+            DaemonError::Listen(_) | DaemonError::Secret { .. } => ExitCode::Config,
+            DaemonError::Threads(_) | DaemonError::Bug(_) => ExitCode::Bug,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::new(code_of_store(&error), error.to_string())
+    }
+}
+
+fn code_of_store(error: &StoreError) -> ExitCode {
+    match error {
+        StoreError::Io { kind: io::ErrorKind::PermissionDenied, .. } => ExitCode::Permission,
+        error if error.is_medium() => ExitCode::Io,
+        // Another daemon has the directory, or it is of a later release.
+        StoreError::Held { .. } | StoreError::NewerFormat { .. } => ExitCode::Config,
+        _ => ExitCode::Bug,
     }
 }
 

@@ -3,7 +3,10 @@
 //! Rules: results go to stdout, all else to stderr; a command returns a [`Failure`] and does not exit; the
 //! codes are in [`failure`].
 
+pub mod bench;
 mod check;
+pub mod client;
+pub mod demo;
 mod failure;
 mod init;
 mod model;
@@ -11,6 +14,7 @@ mod output;
 mod quarantine;
 mod run;
 mod score;
+pub mod send;
 mod status;
 mod store;
 
@@ -35,10 +39,19 @@ struct Cli {
 enum Command {
     /// Run the daemon
     Run(run::RunArgs),
+    /// The main job, whole, on a private directory: with repeats, bad input and a kill, and the proof
+    Demo(demo::Demo),
     /// Look for every fault of the config; show the memory plan and the effective config
     Check(check::CheckArgs),
     /// Print a complete commented starter config
     Init(init::InitArgs),
+    /// Post events until each is acked; print their verdicts
+    Send(send::SendArgs),
+    /// Measure throughput and latency on this box, beside the floor of the same run
+    Bench(bench::BenchArgs),
+    /// The smallest server that keeps the same promise, for bench
+    #[command(hide = true)]
+    BenchFloor(bench::FloorArgs),
     /// Score a file of events offline
     Score(score::ScoreArgs),
     /// Show what the running daemon does
@@ -90,11 +103,33 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Init(args) => init::run(&args),
+        Command::Demo(args) => demo(&args),
+        Command::Send(args) => said(send::run(&args)),
+        Command::Bench(args) => said(bench::run(&args)),
+        Command::BenchFloor(args) => said(bench::run_floor(&args)),
         Command::Score(args) => score::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Store(command) => store::run(&command),
         Command::Quarantine(command) => quarantine::run(&command),
         Command::Model(command) => model::run(&command),
+    }
+}
+
+/// The end of a command that has said why itself.
+fn said(code: u8) -> Result<(), Failure> {
+    match ExitCode::from(code) {
+        ExitCode::Good => Ok(()),
+        code => Err(Failure::said(code)),
+    }
+}
+
+fn demo(args: &demo::Demo) -> Result<(), Failure> {
+    match args.run(&mut std::io::stdout()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failure::said(ExitCode::DoesNotHold)),
+        Err(error @ demo::DemoError::NotEmpty(_)) => Err(Failure::usage(error.to_string())),
+        Err(error @ demo::DemoError::File { .. }) => Err(Failure::new(ExitCode::Io, error.to_string())),
+        Err(error) => Err(Failure::does_not_hold(error.to_string())),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `verdictd run`: the daemon.
 
 use super::{ConfigArg, Failure};
+use crate::{config::load, service};
 use clap::Args;
 
 #[derive(Args, Debug)]
@@ -10,7 +11,10 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let loaded = crate::config::load(&args.config.config)?;
-    let _ = loaded;
-    Err(Failure::new(super::ExitCode::Bug, "run is not wired up"))
+    let loaded = load(&args.config.config)?;
+    service::log::start(&loaded.config.log);
+    for warning in &loaded.warnings {
+        tracing::warn!(key = warning.key, "{warning}");
+    }
+    Ok(service::run(loaded.config)?)
 }

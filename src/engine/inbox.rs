@@ -2,6 +2,7 @@
 
 use super::{Answer, Origin};
 use crate::event::{EventBatch, Permit};
+use crate::store::Chunk;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,9 +25,19 @@ pub struct Submission {
 #[error("the engine is stopping")]
 pub struct Closed;
 
+/// A question for a verdict that is known: answered between two submissions.
+#[derive(Debug)]
+pub struct Question {
+    pub source: String,
+    pub id: String,
+    /// The chunk that holds the verdict and its sequence.
+    pub reply: oneshot::Sender<Option<(Arc<Chunk>, u64)>>,
+}
+
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Submission>,
+    questions: Vec<Question>,
     /// A round is being committed.
     committing: bool,
     closed: bool,
@@ -43,6 +54,7 @@ pub struct Inbox {
 
 /// What a leader is to do next.
 pub enum Next {
+    Asked(Vec<Question>),
     Work(VecDeque<Submission>),
     /// Nothing waits and no commit is running: commit the round in hand.
     Commit,
@@ -68,6 +80,18 @@ impl Inbox {
         Ok(())
     }
 
+    /// # Errors
+    /// When the engine is closed.
+    pub fn ask(&self, question: Question) -> Result<(), Closed> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(Closed);
+        }
+        state.questions.push(question);
+        self.wake(state);
+        Ok(())
+    }
+
     /// Puts back, in front, what a round had no room for.
     pub fn put_back(&self, rest: VecDeque<Submission>) {
         if !rest.is_empty() {
@@ -89,6 +113,7 @@ impl Inbox {
     pub fn abandon(&self) {
         let mut state = self.lock();
         state.waiting.clear();
+        state.questions.clear();
         state.closed = true;
         self.wake(state);
     }
@@ -98,6 +123,9 @@ impl Inbox {
     pub fn next(&self, holding: bool, full: bool, idle: Duration) -> Next {
         let mut state = self.lock();
         loop {
+            if !state.questions.is_empty() {
+                return Next::Asked(std::mem::take(&mut state.questions));
+            }
             if !full && !state.waiting.is_empty() {
                 return Next::Work(std::mem::take(&mut state.waiting));
             }

@@ -25,7 +25,7 @@ mod tests;
 pub use answer::{Answer, Outcome};
 pub use counters::{Counters, Origin};
 pub use inbox::{Closed, Submission};
-pub use worker::{Engine, Parts};
+pub use worker::{Engine, Failure, Parts};
 
 /// Events of one commit.
 pub const ROUND_EVENTS_MAX: usize = 4096;

@@ -1,10 +1,10 @@
 //! One round: what the leader decides before a commit. No I/O of its own but the look-up of old chunks.
 
 use super::{Answer, Counters, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX};
-use crate::event::{BadKind, BadRecord, Event, EventBatch, Item};
+use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, identity_fingerprint};
 use crate::model::{Bundle, Reasons, Scorer};
 use crate::store::{
-    BatchBuilder, Chunk, Index, NewRecord, QuarantineEntry, QuarantineKind, Room, Store, StoreError,
+    BatchBuilder, Chunk, Index, LogClock, NewRecord, QuarantineEntry, REASON_BYTES_MAX, Room, Store, StoreError,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -48,6 +48,7 @@ pub(super) struct Round {
     store: Arc<Store>,
     index: Index,
     builder: BatchBuilder,
+    clock: LogClock,
     bundle: Arc<Bundle>,
     scorer: Scorer,
     counters: Arc<Counters>,
@@ -63,7 +64,6 @@ pub(super) struct Round {
     fresh: Vec<Fresh>,
     rows: Vec<f32>,
     scores: Vec<f64>,
-    reasons: Reasons,
 }
 
 impl Round {
@@ -71,6 +71,7 @@ impl Round {
         store: Arc<Store>,
         index: Index,
         builder: BatchBuilder,
+        clock: LogClock,
         bundle: Arc<Bundle>,
         counters: Arc<Counters>,
     ) -> Self {
@@ -79,6 +80,7 @@ impl Round {
             store,
             index,
             builder,
+            clock,
             bundle,
             scorer,
             counters,
@@ -91,7 +93,6 @@ impl Round {
             fresh: Vec::with_capacity(WAVE_EVENTS_MAX),
             rows: Vec::new(),
             scores: Vec::new(),
-            reasons: Reasons::default(),
         }
     }
 
@@ -146,7 +147,7 @@ impl Round {
         self.decided.clear();
         self.bytes = 0;
         let quarantine = std::mem::take(&mut self.quarantine);
-        self.index.expire(self.store.window_start());
+        self.index.expire(self.store.window_floor());
         if let Some(pending) = self.unfinished.take() {
             self.go_on(pending)?;
         }
@@ -166,12 +167,12 @@ impl Round {
             }
             let batch = &pending.submission.batch;
             let outcome = match &batch.items[item] {
-                Item::Bad(bad) => match &room {
+                Item::Bad(bad) => match room {
                     Room::Yes => {
                         self.set_aside_bad(batch, bad);
                         Outcome::Bad
                     }
-                    Room::Refuse(_) => Outcome::Refused,
+                    _ => Outcome::Refused,
                 },
                 Item::Event(event) => match self.find(batch, event, first)? {
                     Known::Same { sequence, chunk } => {
@@ -179,15 +180,15 @@ impl Round {
                         pending.fresh = true;
                         Outcome::Verdict { sequence, replayed: true }
                     }
-                    Known::Conflict { sequence } => match &room {
+                    Known::Conflict { sequence } => match room {
                         Room::Yes => {
                             let reason = format!("the id is known with another payload, as verdict {sequence}");
-                            self.set_aside(QuarantineKind::Conflict, batch, event, reason);
+                            self.set_aside("conflict", batch, event, reason);
                             Outcome::Conflict
                         }
-                        Room::Refuse(_) => Outcome::Refused,
+                        _ => Outcome::Refused,
                     },
-                    Known::New => match &room {
+                    Known::New => match room {
                         Room::Yes => {
                             let sequence = first + self.fresh.len() as u64;
                             self.index.insert(event.identity, sequence);
@@ -195,12 +196,12 @@ impl Round {
                             pending.fresh = true;
                             Outcome::Verdict { sequence, replayed: false }
                         }
-                        Room::Refuse(_) => Outcome::Refused,
+                        _ => Outcome::Refused,
                     },
                 },
             };
-            if let (Outcome::Refused, Room::Refuse(why)) = (outcome, &room) {
-                pending.refusal.get_or_insert_with(|| Arc::from(why.to_string()));
+            if outcome == Outcome::Refused {
+                pending.refusal.get_or_insert_with(|| Arc::from(room.to_string()));
             }
             pending.outcomes.push(outcome);
         }
@@ -247,6 +248,24 @@ impl Round {
         Ok(Known::New)
     }
 
+    /// The durable verdict of (source, id).
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn look_up(&self, source: &str, id: &str) -> Result<Option<(Arc<Chunk>, u64)>, StoreError> {
+        for sequence in self.index.find(identity_fingerprint(self.store.seed(), source, id)) {
+            if sequence >= self.store.committed() {
+                continue;
+            }
+            if let Some(chunk) = self.store.chunk_of(sequence)?
+                && chunk.get(sequence).is_some_and(|r| (r.verdict.source, r.verdict.id) == (source, id))
+            {
+                return Ok(Some((chunk, sequence)));
+            }
+        }
+        Ok(None)
+    }
+
     fn add_row(&mut self, batch: &EventBatch, item: usize, event: &Event) {
         let features = self.bundle.features();
         let start = self.rows.len();
@@ -288,7 +307,7 @@ impl Round {
         let bundle = Arc::clone(&self.bundle);
         let width = bundle.features().width();
         let decided_ms = wall_ms();
-        let log_ms = self.store.log_ms();
+        let log_ms = self.clock.now_ms();
         let mut fresh = std::mem::take(&mut self.fresh);
         for (n, one) in fresh.iter_mut().enumerate() {
             let Some(Item::Event(event)) = batch.items.get(one.item) else { continue };
@@ -296,17 +315,18 @@ impl Round {
             if one.unscorable.is_none() && !score.is_finite() {
                 one.unscorable = Some("the model's result is not a finite number".to_owned());
             }
-            self.reasons.clear();
-            let (decision, score) = match &one.unscorable {
+            let mut found = Reasons::default();
+            let (decision, score) = match &mut one.unscorable {
                 Some(reason) => {
-                    self.set_aside(QuarantineKind::Unscorable, batch, event, reason.clone());
+                    cut(reason, REASON_BYTES_MAX);
+                    self.set_aside("unscorable", batch, event, reason.clone());
                     (bundle.fallback(), None)
                 }
                 None => {
                     let decision = bundle.decide(score);
                     if decision != bundle.otherwise() {
                         let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
-                        self.scorer.reasons(row, &mut self.reasons);
+                        found = self.scorer.reasons(row);
                     }
                     (decision, Some(score))
                 }
@@ -314,7 +334,7 @@ impl Round {
             let unscorable = one.unscorable.as_deref();
             let mut reasons: [&str; 8] = [""; 8];
             let mut count = 0;
-            for reason in unscorable.into_iter().chain(self.reasons.names(&bundle)).take(reasons.len()) {
+            for reason in unscorable.into_iter().chain(found.names(bundle.features())).take(reasons.len()) {
                 reasons[count] = reason;
                 count += 1;
             }
@@ -344,22 +364,22 @@ impl Round {
 
     fn set_aside_bad(&mut self, batch: &EventBatch, bad: &BadRecord) {
         let kind = match bad.kind {
-            BadKind::Malformed => QuarantineKind::Malformed,
-            BadKind::Oversized => QuarantineKind::Oversized,
+            BadKind::Malformed => "malformed",
+            BadKind::Oversized => "oversized",
         };
         let id = bad.id.map(|id| batch.str(id).to_owned());
         self.push_aside(kind, batch.str(bad.source), id, bad.reason.clone(), bad.raw.of(&batch.body));
     }
 
-    fn set_aside(&mut self, kind: QuarantineKind, batch: &EventBatch, event: &Event, reason: String) {
+    fn set_aside(&mut self, kind: &str, batch: &EventBatch, event: &Event, reason: String) {
         let id = Some(batch.str(event.id).to_owned());
         self.push_aside(kind, batch.str(event.source), id, reason, event.raw.of(&batch.body));
     }
 
-    fn push_aside(&mut self, kind: QuarantineKind, source: &str, id: Option<String>, reason: String, bytes: &[u8]) {
+    fn push_aside(&mut self, kind: &str, source: &str, id: Option<String>, reason: String, bytes: &[u8]) {
         self.bytes += bytes.len() + 128;
         self.quarantine.push(QuarantineEntry {
-            kind,
+            kind: kind.to_owned(),
             source: source.to_owned(),
             id,
             reason,
@@ -394,6 +414,12 @@ impl Pending {
         let answer = Answer { batch, outcomes: self.outcomes, refusal: self.refusal, chunks: self.chunks, held };
         drop(reply.send(answer));
     }
+}
+
+/// Shortens a text to at most `limit` bytes, at a character's end.
+fn cut(text: &mut String, limit: usize) {
+    let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    text.truncate(end);
 }
 
 /// The wall clock, milliseconds since 1970; 0 before.

@@ -1,6 +1,6 @@
 //! The two threads that take turns: one leads (decides), the other commits.
 
-use super::inbox::{Inbox, Next};
+use super::inbox::{Inbox, Next, Question};
 use super::round::{Round, Sealed};
 use super::{Closed, Counters, Submission};
 use crate::model::Bundle;
@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 /// How long the leader waits before it looks after the store: cursors, trimming.
 const IDLE: Duration = Duration::from_millis(50);
@@ -19,7 +19,6 @@ const IDLE: Duration = Duration::from_millis(50);
 pub struct Parts {
     pub store: Arc<Store>,
     pub index: Index,
-    pub builder: BatchBuilder,
     pub writer: Writer,
     pub bundle: Arc<Bundle>,
 }
@@ -56,7 +55,9 @@ impl Engine {
     /// When the system gives no threads.
     pub fn start(parts: Parts) -> io::Result<Self> {
         let counters = Arc::new(Counters::default());
-        let round = Round::new(parts.store, parts.index, parts.builder, parts.bundle, Arc::clone(&counters));
+        let builder = BatchBuilder::new(parts.writer.next_sequence());
+        let clock = parts.writer.clock();
+        let round = Round::new(parts.store, parts.index, builder, clock, parts.bundle, Arc::clone(&counters));
         let shared = Arc::new(Shared {
             inbox: Inbox::default(),
             round: Mutex::new(round),
@@ -82,6 +83,16 @@ impl Engine {
         self.shared.inbox.push(submission)
     }
 
+    /// The durable verdict of (source, id): the chunk that holds it, and its sequence.
+    ///
+    /// # Errors
+    /// When the engine is stopping.
+    pub async fn find(&self, source: &str, id: &str) -> Result<Option<(Arc<Chunk>, u64)>, Closed> {
+        let (reply, answer) = oneshot::channel();
+        self.shared.inbox.ask(Question { source: source.to_owned(), id: id.to_owned(), reply })?;
+        answer.await.map_err(|_| Closed)
+    }
+
     #[must_use]
     pub fn counters(&self) -> &Arc<Counters> {
         &self.shared.counters
@@ -96,15 +107,20 @@ impl Engine {
         }
     }
 
-    /// Works off what waits, ends the threads and closes the store.
-    ///
-    /// # Errors
-    /// When the store fails meanwhile.
-    pub fn stop(&self) -> Result<(), Failure> {
+    /// Takes nothing more, works off what waits and ends the threads. Sinks can still drain.
+    pub fn drain(&self) {
         self.shared.inbox.close();
         for thread in lock(&self.threads).drain(..) {
             drop(thread.join());
         }
+    }
+
+    /// Drains and closes the store, with every cursor stored.
+    ///
+    /// # Errors
+    /// When the store fails, or failed before.
+    pub fn close(&self) -> Result<(), Failure> {
+        self.drain();
         if let Some(failure) = self.shared.failure.borrow().clone() {
             return Err(failure);
         }
@@ -159,6 +175,12 @@ impl Shared {
                     }
                     self.inbox.put_back(waiting);
                 }
+                Next::Asked(questions) => {
+                    for Question { source, id, reply } in questions {
+                        // The asker may have gone.
+                        drop(reply.send(round.look_up(&source, &id)?));
+                    }
+                }
                 Next::Commit => break,
                 Next::Idle => {
                     let idle = lock(&self.writer).as_mut().map_or(Ok(()), Writer::maintain);
@@ -189,7 +211,7 @@ impl Shared {
         if !chunks.is_empty() || !quarantine.is_empty() {
             let begin = Instant::now();
             if let Some(writer) = lock(&self.writer).as_mut() {
-                writer.commit(Commit { chunks: chunks.to_vec(), quarantine, ..Commit::default() })?;
+                writer.commit(&Commit { chunks: chunks.to_vec(), quarantine, ..Commit::default() })?;
             }
             self.counters.commit_seconds.observe(begin.elapsed().as_secs_f64());
             #[allow(clippy::cast_precision_loss)] // a round is far smaller than 2^52 events

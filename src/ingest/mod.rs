@@ -37,3 +37,4 @@ pub use listen::{Listen, ListenError, ListenOptions, Listener, TlsFiles};
 pub use problem::{Problem, ProblemKind};
 pub use reply::Reply;
 pub use server::{Connections, Routes, serve};
+pub(crate) use socket::Socket;

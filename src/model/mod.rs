@@ -18,6 +18,7 @@ mod decision;
 mod dense;
 mod error;
 mod hex;
+pub mod shipped;
 mod inspect;
 mod kernel;
 mod load;
@@ -37,6 +38,7 @@ mod tests;
 
 pub use decision::{Decisions, REASONS_MAX};
 pub use error::ModelError;
+pub use hex::encode as hex_text;
 pub use inspect::{Inspection, Verification, inspect, verify};
 pub use kernel::Kernel;
 pub use load::{LoadOptions, load, load_with_reference};

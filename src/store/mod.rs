@@ -1,1 +1,65 @@
-//! store (to be written)
+//! Everything that must outlive a power cut: one log, and what is folded from it.
+//!
+//! # What survives what
+//!
+//! A commit ([`Writer::commit`]) is atomic and durable when it returns: written, flushed and fdatasync'ed. A
+//! crash or a power cut takes only commits that had not returned. After a failed write or sync nothing more
+//! is committed; the process ends and the next start recovers.
+//!
+//! # Shape
+//!
+//! The log engine is sled, behind [`medium`]; nobody else names it. One tree, key families by one byte
+//! ([`keys`]), values framed with a checksum ([`frame`]). Verdicts stand in chunks ([`Chunk`]) of up to 6 KB.
+//! The dedup index ([`Index`]) and the window's edge are folds of the log, made anew at each open.
+//!
+//! # Threads
+//!
+//! [`Writer`] belongs to the committing thread, [`Index`] and [`BatchBuilder`] to the engine's, [`Store`] is
+//! shared by all.
+
+mod builder;
+mod chunk;
+mod clock;
+mod codec;
+mod commit;
+mod disk;
+mod error;
+mod frame;
+mod index;
+pub mod inspect;
+mod keys;
+mod layout;
+mod lock;
+mod medium;
+mod merge;
+mod open;
+mod options;
+mod quarantine;
+mod record;
+mod state;
+mod stats;
+mod store;
+mod tail;
+mod tip;
+mod window;
+mod writer;
+
+pub use builder::BatchBuilder;
+pub use chunk::{Chunk, SharedChunk};
+pub use clock::LogClock;
+pub use commit::{Commit, Committed};
+pub use disk::Room;
+pub use error::StoreError;
+pub use index::{INDEX_ENTRY_BYTES, Index};
+pub use medium::STUCK_AFTER;
+pub use open::{Opened, open};
+pub use options::{Options, SinkDecl, SinkStart, WhenFull};
+pub use quarantine::{QUARANTINE_ENTRY_BYTES_MAX, QuarantineEntry, QuarantineInfo};
+pub use record::{KEY_BYTES_MAX, LABEL_BYTES_MAX, NAME_BYTES_MAX, NewRecord, REASON_BYTES_MAX, REASONS_MAX, Record};
+pub use state::OFFSET_BYTES_MAX;
+pub use stats::{Recovery, Stats, WindowCut};
+pub use store::Store;
+pub use writer::Writer;
+
+#[cfg(test)]
+mod tests;

@@ -32,6 +32,9 @@ use tokio::sync::watch;
 /// Bytes rendered into memory before they are written.
 pub const WRITE_BYTES_MAX: usize = 512 << 10;
 
+/// How often an idle file's age is looked at.
+const AGE_CHECK: Duration = Duration::from_secs(1);
+
 /// One file sink, as configured.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -48,6 +51,7 @@ pub struct Options {
 pub async fn run(options: Options, store: Arc<Store>, status: Arc<SinkStatus>, mut stop: watch::Receiver<bool>) {
     let mut committed = store.watch();
     let interval = options.sync_interval;
+    let ages = options.rotation.age.is_some();
     let mut sink = Some(FileSink::new(options, store, Arc::clone(&status)));
     let mut backoff = Backoff::default();
     let mut random = rand_pcg::Pcg64::from_os_rng();
@@ -92,6 +96,8 @@ pub async fn run(options: Options, store: Arc<Store>, status: Arc<SinkStatus>, m
             tokio::select! {
                 _ = committed.changed() => {}
                 _ = stop.changed() => {}
+                // A file can come of age without a verdict.
+                () = tokio::time::sleep(AGE_CHECK), if ages => {}
             }
         }
     }

@@ -39,7 +39,8 @@ pub fn resume(
     let mut line = Vec::new();
     let mut written = Vec::new();
     'log: while let Some(chunk) = store.next_chunk(next)? {
-        for record in chunk.records().filter(|record| record.verdict.sequence >= next) {
+        let from = next;
+        for record in chunk.records().filter(|record| record.verdict.sequence >= from) {
             if !filter.wants(record.verdict.decision) {
                 continue;
             }
@@ -111,6 +112,13 @@ fn read(file: &File, start: u64, end: u64) -> io::Result<Vec<u8>> {
     let mut block = vec![0; usize::try_from(end - start).unwrap_or_default()];
     file.read_exact_at(&mut block, start)?;
     Ok(block)
+}
+
+/// Whether a file begins with a whole line that is a verdict.
+pub fn is_verdicts(file: &File) -> bool {
+    let size = file.metadata().map_or(0, |metadata| metadata.len());
+    let block = read(file, 0, size.min(LINE_BYTES_MAX)).unwrap_or_default();
+    memchr::memchr(b'\n', &block).is_some_and(|end| sequence_of(&block[..end]).is_some())
 }
 
 /// The sequence in a line of either encoding.

@@ -1,6 +1,6 @@
 //! The sink itself: drains the log into the file.
 
-use super::resume::resume;
+use super::resume::{is_verdicts, resume};
 use super::rotate::{rotated, rotated_name, sync_folder};
 use super::{FileError, Options, SinkStatus, WRITE_BYTES_MAX};
 use crate::store::Store;
@@ -40,7 +40,6 @@ impl FileSink {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.cursor >= self.store.committed() && !self.is_rotation_due(open))
-            && self.options.rotation.age.is_none()
     }
 
     /// Writes and syncs all that is committed. `stopping`: no rotation any more.
@@ -58,7 +57,7 @@ impl FileSink {
             }
             self.write_some(&mut open)?;
         }
-        if !stopping && self.is_rotation_due(&open) && self.store.stored_cursor(&self.options.name) >= open.cursor {
+        if !stopping && self.is_rotation_due(&open) && self.store.stored_cursor(&self.options.name)? >= open.cursor {
             self.rotate(&open)?;
             return Ok(());
         }
@@ -85,9 +84,16 @@ impl FileSink {
             .open(path)
             .map_err(fail("cannot open"))?;
         sync_folder(path).map_err(fail("cannot sync the folder of"))?;
-        let stored = self.store.cursor(&self.options.name);
+        let stored = self.store.cursor(&self.options.name)?;
         let resumed = resume(&file, &self.store, stored, self.options.encoding, &self.options.filter)
             .map_err(|error| error.at(path))?;
+        if resumed.length == 0 && resumed.cut > 0 && is_verdicts(&file) {
+            // Whole lines that are not of this log: another store's. They are not ours to cut.
+            let aside = rotated_name(path, SystemTime::now(), 0);
+            tracing::warn!(sink = self.options.name, file = %aside.display(), "put aside a file of another store");
+            std::fs::rename(path, aside).map_err(fail("cannot rename"))?;
+            return self.open_file();
+        }
         if resumed.cut > 0 {
             tracing::warn!(
                 sink = self.options.name,
@@ -98,7 +104,7 @@ impl FileSink {
         }
         // What is counted as delivered from here on is on the medium.
         file.sync_data().map_err(fail("cannot sync"))?;
-        self.store.set_cursor(&self.options.name, resumed.cursor);
+        self.store.set_cursor(&self.options.name, resumed.cursor)?;
         let metadata = file.metadata().map_err(fail("cannot look at"))?;
         let begun = metadata.created().or_else(|_| metadata.modified()).unwrap_or_else(|_| SystemTime::now());
         Ok(Open { file, length: resumed.length, cursor: resumed.cursor, begun })
@@ -143,7 +149,7 @@ impl FileSink {
             open.length += self.buffer.len() as u64;
         }
         open.cursor = next;
-        self.store.set_cursor(&self.options.name, next);
+        self.store.set_cursor(&self.options.name, next)?;
         self.status.add_delivered(lines);
         Ok(())
     }

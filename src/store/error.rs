@@ -1,0 +1,52 @@
+//! What can go wrong in the store.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error of the store. Cloneable, because the first failed write answers every later commit too.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another process has the directory.
+    #[error("{} is in use by {holder}; one daemon per state-dir", path.display())]
+    Held { path: PathBuf, holder: String },
+    /// The operating system refused a file operation.
+    #[error("{what} {}: {message}", path.display())]
+    Io { what: &'static str, path: PathBuf, message: String, kind: io::ErrorKind },
+    /// The log engine refused an operation, or panicked.
+    #[error("{what}: the log engine failed: {message}")]
+    Engine { what: &'static str, message: String },
+    /// The directory was written by a later release.
+    #[error(
+        "{} has the store format {found}, this release knows up to {known}; \
+         run the release that wrote it, or move the directory away to start anew",
+        path.display()
+    )]
+    NewerFormat { path: PathBuf, found: u32, known: u32 },
+    /// A text of a record, an offset or a name is longer than the store takes.
+    #[error("{what} has {bytes} bytes, at most {limit} are stored")]
+    TooLong { what: &'static str, bytes: usize, limit: usize },
+    /// There is no room for new events (see [`super::Room`]); nothing of the commit was written.
+    #[error("no room for new events: {0}")]
+    NoRoom(String),
+    /// An earlier write or sync failed; nothing is committed any more.
+    #[error("nothing is committed after a failed write: {0}")]
+    Latched(String),
+    /// A commit whose records do not follow on what is committed; nothing of it was written.
+    #[error("a commit starts at sequence {found}, the log goes on at {expected}")]
+    OutOfOrder { found: u64, expected: u64 },
+    /// A name that no open sink has.
+    #[error("no sink named {0:?} was declared when the store was opened")]
+    NoSuchSink(String),
+}
+
+impl StoreError {
+    pub(crate) fn io(what: &'static str, path: &Path, error: &io::Error) -> Self {
+        Self::Io { what, path: path.to_owned(), message: error.to_string(), kind: error.kind() }
+    }
+
+    /// Whether the state directory's medium failed (exit code 74), not a rule of use.
+    #[must_use]
+    pub fn is_medium(&self) -> bool {
+        matches!(self, Self::Io { .. } | Self::Engine { .. } | Self::Latched(_))
+    }
+}

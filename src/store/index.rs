@@ -1,0 +1,195 @@
+//! The dedup index: from an event's fingerprint to the sequences that may be its record.
+//!
+//! # Shape
+//!
+//! [`PARTITIONS`] open-addressing tables with linear probing, chosen by the fingerprint's top bits. A slot is
+//! 8 bytes: 32 bits of the fingerprint (never 0, so that an empty slot is 0) and the low 32 bits of the
+//! sequence. Each table grows on its own, by a factor of about 1.2 when it is 85 % full, so the whole stays
+//! under 12 bytes an event at any fill, and no resize touches more than a thousandth of it.
+//!
+//! # Rules
+//!
+//! Entries below the floor ([`Index::expire`]) are dead: never found, overwritten by an insertion that meets
+//! one, dropped at the next resize. Nothing else is ever removed, so probe chains never break. At most
+//! [`Index::capacity`] sequences back from the newest are kept: that is the memory budget's limit on the
+//! dedup window. Sequences must stay within 2^32 of each other, which that capacity guarantees.
+
+use super::store::IndexFigures;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Number of tables.
+const PARTITIONS: usize = 1024;
+const PARTITION_BITS: u32 = PARTITIONS.trailing_zeros();
+/// Bytes an entry costs at the most, the tables' own heads included, from 100,000 entries up.
+pub const INDEX_ENTRY_BYTES: u64 = 12;
+/// Slots of a table with few entries.
+const SLOTS_MIN: usize = 8;
+
+/// Fingerprints of the events in the dedup window. Owned by one thread; no locks inside.
+#[derive(Debug)]
+pub struct Index {
+    tables: Box<[Table]>,
+    floor: u64,
+    newest: u64,
+    capacity: u64,
+    slots: usize,
+    figures: Arc<IndexFigures>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Table {
+    slots: Box<[u64]>,
+    used: u32,
+}
+
+impl Index {
+    /// An empty index that stays within `budget_bytes`.
+    #[must_use]
+    pub fn new(budget_bytes: u64) -> Self {
+        let heads = (PARTITIONS * size_of::<Table>()) as u64;
+        let capacity = (budget_bytes.saturating_sub(heads) / INDEX_ENTRY_BYTES).clamp(1024, 1 << 31);
+        Self {
+            tables: vec![Table::default(); PARTITIONS].into_boxed_slice(),
+            floor: 1,
+            newest: 0,
+            capacity,
+            slots: 0,
+            figures: Arc::default(),
+        }
+    }
+
+    /// Where it tells its floor and its size.
+    pub(crate) fn figures(&self) -> &Arc<IndexFigures> {
+        &self.figures
+    }
+
+    /// Most events it holds; older ones expire.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// The oldest sequence that can still be found.
+    #[must_use]
+    pub const fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// Sequences that may belong to this fingerprint, each to be confirmed against its record. Almost always
+    /// none or one.
+    pub fn find(&self, identity: u64) -> impl Iterator<Item = u64> + '_ {
+        let table = &self.tables[partition(identity)];
+        let tag = tag(identity);
+        let len = table.slots.len();
+        let home = home(identity, len);
+        (0..len)
+            .map(move |step| table.slots[wrap(home + step, len)])
+            .take_while(|&slot| slot != 0)
+            .filter(move |&slot| slot >> 32 == tag)
+            .map(|slot| self.sequence(slot))
+            .filter(|&sequence| sequence >= self.floor)
+    }
+
+    /// Adds an event. Sequences ascend.
+    pub fn insert(&mut self, identity: u64, sequence: u64) {
+        self.newest = self.newest.max(sequence);
+        self.floor = self.floor.max((self.newest + 1).saturating_sub(self.capacity));
+        let (floor, newest) = (self.floor, self.newest);
+        self.figures.floor.store(floor, Ordering::Relaxed);
+        let table = &mut self.tables[partition(identity)];
+        let slot = tag(identity) << 32 | (sequence & 0xffff_ffff);
+        if (u64::from(table.used) + 1) * 100 > table.slots.len() as u64 * 85 {
+            let before = table.slots.len();
+            table.rebuild(floor, newest, partition(identity));
+            let after = table.slots.len();
+            self.slots = self.slots + after - before;
+            let bytes = self.slots * 8 + PARTITIONS * size_of::<Table>();
+            self.figures.bytes.store(bytes as u64, Ordering::Relaxed);
+        }
+        table.place(identity, slot, floor, newest);
+    }
+
+    /// Makes sequences below `before_sequence` not found any more. Cheap: memory is reclaimed as slots are met.
+    pub fn expire(&mut self, before_sequence: u64) {
+        self.floor = self.floor.max(before_sequence);
+    }
+
+    /// Events that can be found, if each sequence since the floor was inserted.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        (self.newest + 1).saturating_sub(self.floor)
+    }
+
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Memory it takes, bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.slots * 8 + PARTITIONS * size_of::<Table>()
+    }
+
+    fn sequence(&self, slot: u64) -> u64 {
+        sequence_of(slot, self.newest)
+    }
+}
+
+impl Table {
+    fn place(&mut self, identity: u64, slot: u64, floor: u64, newest: u64) {
+        let len = self.slots.len();
+        let home = home(identity, len);
+        for step in 0..len {
+            let at = wrap(home + step, len);
+            let old = self.slots[at];
+            if old == 0 || sequence_of(old, newest) < floor {
+                self.used += u32::from(old == 0);
+                self.slots[at] = slot;
+                return;
+            }
+        }
+        debug_assert!(false, "a table is never full");
+    }
+
+    /// Drops the dead and makes room for a fifth more than the living.
+    fn rebuild(&mut self, floor: u64, newest: u64, partition: usize) {
+        let old = std::mem::take(&mut self.slots);
+        let living = || old.iter().copied().filter(|&slot| slot != 0 && sequence_of(slot, newest) >= floor);
+        let wanted = (living().count() * 142 / 100 + 2).max(SLOTS_MIN);
+        self.slots = vec![0; wanted].into_boxed_slice();
+        self.used = 0;
+        for slot in living() {
+            self.place(identity_of(slot, partition), slot, floor, newest);
+        }
+    }
+}
+
+/// The top bits choose the table.
+const fn partition(identity: u64) -> usize {
+    (identity >> (64 - PARTITION_BITS)) as usize
+}
+
+/// The 32 bits kept in the slot; they also choose the place, so that a table can be rebuilt from its slots.
+const fn tag(identity: u64) -> u64 {
+    let tag = identity & 0xffff_ffff;
+    if tag == 0 { 1 } else { tag }
+}
+
+const fn identity_of(slot: u64, partition: usize) -> u64 {
+    (partition as u64) << (64 - PARTITION_BITS) | slot >> 32
+}
+
+const fn home(identity: u64, len: usize) -> usize {
+    ((tag(identity) * len as u64) >> 32) as usize
+}
+
+const fn wrap(at: usize, len: usize) -> usize {
+    if at >= len { at - len } else { at }
+}
+
+/// The sequence nearest below or at `newest` that has the slot's low 32 bits.
+const fn sequence_of(slot: u64, newest: u64) -> u64 {
+    newest.wrapping_sub(newest.wrapping_sub(slot) & 0xffff_ffff)
+}

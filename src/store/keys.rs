@@ -1,0 +1,65 @@
+//! The key families of the one tree, told apart by the first byte.
+//!
+//! ```text
+//! c <sink>                          sink cursor
+//! l <first sequence, u64 BE>        log chunk
+//! m <name>                          meta
+//! o <source>                        source offset
+//! q <sequence, u64 BE> <part, u16 BE>   quarantine
+//! ```
+
+pub const CURSOR: u8 = b'c';
+pub const LOG: u8 = b'l';
+pub const META: u8 = b'm';
+pub const OFFSET: u8 = b'o';
+pub const QUARANTINE: u8 = b'q';
+
+/// Longest name of a sink, a source or a meta entry, bytes.
+pub const NAME_BYTES_MAX: usize = 512;
+
+pub fn log(first: u64) -> [u8; 9] {
+    let mut key = [LOG; 9];
+    key[1..].copy_from_slice(&first.to_be_bytes());
+    key
+}
+
+/// The first sequence in a log key.
+pub fn log_first(key: &[u8]) -> Option<u64> {
+    match key.split_first() {
+        Some((&LOG, rest)) => Some(u64::from_be_bytes(rest.try_into().ok()?)),
+        _ => None,
+    }
+}
+
+pub fn quarantine(sequence: u64, part: u16) -> [u8; 11] {
+    let mut key = [QUARANTINE; 11];
+    key[1..9].copy_from_slice(&sequence.to_be_bytes());
+    key[9..].copy_from_slice(&part.to_be_bytes());
+    key
+}
+
+/// Sequence and part in a quarantine key.
+pub fn quarantine_of(key: &[u8]) -> Option<(u64, u16)> {
+    match key.split_first() {
+        Some((&QUARANTINE, rest)) => {
+            let (sequence, part) = rest.split_first_chunk::<8>()?;
+            Some((u64::from_be_bytes(*sequence), u16::from_be_bytes(part.try_into().ok()?)))
+        }
+        _ => None,
+    }
+}
+
+pub fn named(family: u8, name: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(1 + name.len());
+    key.push(family);
+    key.extend_from_slice(name.as_bytes());
+    key
+}
+
+/// The name in a key of a named family.
+pub fn name_of(family: u8, key: &[u8]) -> Option<&str> {
+    match key.split_first() {
+        Some((&first, name)) if first == family => std::str::from_utf8(name).ok(),
+        _ => None,
+    }
+}

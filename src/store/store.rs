@@ -1,0 +1,277 @@
+//! The store as everyone but the writer sees it: shared, `&self`, from any thread.
+
+use super::chunk::Chunk;
+use super::disk::{Disk, Room};
+use super::error::StoreError;
+use super::frame::{self, Kind};
+use super::keys;
+use super::lock::Lock;
+use super::medium::Medium;
+use super::quarantine::{self, QuarantineEntry, QuarantineInfo};
+use super::state;
+use super::stats::{Stats, WindowCut};
+use super::tail::Tail;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// A sink's place in the log.
+#[derive(Debug)]
+pub(crate) struct Sink {
+    pub name: String,
+    /// The next sequence it wants.
+    pub next: AtomicU64,
+    /// What of that is stored.
+    pub stored: AtomicU64,
+}
+
+/// Figures kept by the writer.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    pub log_floor: AtomicU64,
+    pub window_floor: AtomicU64,
+    pub window_ms: AtomicU64,
+    pub disk_floor: AtomicU64,
+    pub quarantine_entries: AtomicU64,
+    pub quarantine_bytes: AtomicU64,
+    pub quarantine_evicted: AtomicU64,
+    pub set_aside: AtomicU64,
+    pub lost: AtomicU64,
+}
+
+/// What the index tells the rest.
+#[derive(Debug, Default)]
+pub(crate) struct IndexFigures {
+    pub floor: AtomicU64,
+    pub bytes: AtomicU64,
+}
+
+pub struct Store {
+    pub(crate) medium: Medium,
+    pub(crate) seed: u64,
+    pub(crate) tail: Mutex<Tail>,
+    pub(crate) committed: watch::Sender<u64>,
+    pub(crate) sinks: Vec<Sink>,
+    pub(crate) orphans: Vec<(String, u64)>,
+    pub(crate) figures: Figures,
+    pub(crate) index: Arc<IndexFigures>,
+    pub(crate) disk: Disk,
+    pub(crate) disk_budget: u64,
+    pub(crate) blobs: bool,
+    /// Held as long as anyone can still read.
+    pub(crate) _lock: Lock,
+}
+
+impl Store {
+    /// Seed of the fingerprints: random, made with the store, kept with it.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The sequence after the last durable record.
+    #[must_use]
+    pub fn committed(&self) -> u64 {
+        *self.committed.borrow()
+    }
+
+    /// To wait for [`Store::committed`] to advance.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.committed.subscribe()
+    }
+
+    /// The committed chunk that holds this sequence; none if it was trimmed, set aside or is not committed.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn chunk_of(&self, sequence: u64) -> Result<Option<Arc<Chunk>>, StoreError> {
+        if sequence >= self.committed() {
+            return Ok(None);
+        }
+        if let Some(chunk) = self.tail().chunk_of(sequence) {
+            return Ok(Some(chunk));
+        }
+        let entry = self.medium.last_before(&keys::log(sequence + 1))?;
+        Ok(entry.and_then(|(key, value)| self.decode(&key, &value)).filter(|chunk| chunk.next() > sequence))
+    }
+
+    /// The first committed chunk that holds `from` or something after it; none at the log's end. It may start
+    /// before `from`, and after it where records were trimmed or set aside.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn next_chunk(&self, from: u64) -> Result<Option<Arc<Chunk>>, StoreError> {
+        if from >= self.committed() {
+            return Ok(None);
+        }
+        if let Some(chunk) = self.chunk_of(from)? {
+            return Ok(Some(chunk));
+        }
+        for entry in self.medium.scan(keys::LOG, &keys::log(from)) {
+            let (key, value) = entry?;
+            if let Some(chunk) = self.decode(&key, &value) {
+                return Ok(Some(chunk).filter(|chunk| chunk.first() < self.committed()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn decode(&self, key: &[u8], value: &[u8]) -> Option<Arc<Chunk>> {
+        let chunk = decode_chunk(key, value);
+        if chunk.is_none() {
+            tracing::error!(sequence = keys::log_first(key), "a chunk of the log is damaged and passed over");
+        }
+        chunk.map(Arc::new)
+    }
+
+    /// The next sequence that a sink wants.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchSink`].
+    pub fn cursor(&self, sink: &str) -> Result<u64, StoreError> {
+        self.sink(sink).map(|sink| sink.next.load(Ordering::Acquire))
+    }
+
+    /// Moves a sink's cursor: everything below `next` is confirmed. Stored with the next commit or
+    /// [`super::Writer::maintain`].
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchSink`].
+    pub fn set_cursor(&self, sink: &str, next: u64) -> Result<(), StoreError> {
+        self.sink(sink).map(|sink| sink.next.store(next, Ordering::Release))
+    }
+
+    /// The sink's cursor as it is stored: where it would go on after a crash now.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchSink`].
+    pub fn stored_cursor(&self, sink: &str) -> Result<u64, StoreError> {
+        self.sink(sink).map(|sink| sink.stored.load(Ordering::Acquire))
+    }
+
+    fn sink(&self, name: &str) -> Result<&Sink, StoreError> {
+        self.sinks.iter().find(|sink| sink.name == name).ok_or_else(|| StoreError::NoSuchSink(name.to_owned()))
+    }
+
+    /// The oldest sequence in the dedup window: [`super::Index::expire`] wants it before each batch.
+    #[must_use]
+    pub fn window_floor(&self) -> u64 {
+        self.figures.window_floor.load(Ordering::Relaxed)
+    }
+
+    /// Whether new events can be taken. Cheap.
+    #[must_use]
+    pub fn room(&self) -> Room {
+        self.disk.room()
+    }
+
+    /// A source's offset as of the last commit that moved it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn offset(&self, source: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let value = self.medium.get(&keys::named(keys::OFFSET, source))?;
+        Ok(value.and_then(|value| {
+            let framed = frame::unwrap(Kind::Offset, &value).ok()?;
+            state::decode_offset(&framed.body).ok().map(|(_, offset)| offset.to_vec())
+        }))
+    }
+
+    /// Entries of the quarantine, ascending, from the sequence `from` on, at most `limit`.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn quarantine_list(&self, from: u64, limit: usize) -> Result<Vec<QuarantineInfo>, StoreError> {
+        let mut found = Vec::new();
+        for entry in self.medium.scan(keys::QUARANTINE, &keys::quarantine(from, 0)) {
+            let (key, value) = entry?;
+            if found.len() >= limit {
+                break;
+            }
+            if keys::quarantine_of(&key).is_some_and(|(_, part)| part == 0) {
+                found.extend(decode_head(&value));
+            }
+        }
+        Ok(found)
+    }
+
+    /// One entry of the quarantine with its bytes.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn quarantine_get(&self, sequence: u64) -> Result<Option<(QuarantineInfo, QuarantineEntry)>, StoreError> {
+        let Some(info) = self.medium.get(&keys::quarantine(sequence, 0))?.and_then(|value| decode_head(&value)) else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::with_capacity(info.kept);
+        for part in 1..=info.parts {
+            let value = self.medium.get(&keys::quarantine(sequence, part))?;
+            let framed = value.and_then(|value| frame::unwrap(Kind::Quarantine, &value).ok());
+            let Some(framed) = framed else { break };
+            if let Ok(part) = quarantine::decode_part(&framed.body) {
+                bytes.extend_from_slice(part.content);
+            }
+        }
+        let entry = QuarantineEntry {
+            kind: info.kind.clone(),
+            source: info.source.clone(),
+            id: info.id.clone(),
+            reason: info.reason.clone(),
+            bytes,
+            at_ms: info.at_ms,
+        };
+        Ok(Some((info, entry)))
+    }
+
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let figures = &self.figures;
+        let load = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
+        let (floor, index, disk) = (load(&figures.window_floor), load(&self.index.floor), load(&figures.disk_floor));
+        let window_cut_by = if disk >= floor && disk > 1 {
+            Some(WindowCut::Disk)
+        } else if index > floor {
+            Some(WindowCut::Memory)
+        } else {
+            None
+        };
+        Stats {
+            committed: self.committed(),
+            log_floor: load(&figures.log_floor),
+            window_floor: floor.max(index),
+            window_ms: load(&figures.window_ms),
+            window_cut_by,
+            index_bytes: load(&self.index.bytes),
+            tail_bytes: self.tail().bytes() as u64,
+            disk_bytes: self.disk.used(),
+            disk_budget_bytes: self.disk_budget,
+            disk_free_bytes: self.disk.free(),
+            live_bytes: self.disk.live(),
+            quarantine_entries: load(&figures.quarantine_entries),
+            quarantine_bytes: load(&figures.quarantine_bytes),
+            quarantine_evicted: load(&figures.quarantine_evicted),
+            set_aside: load(&figures.set_aside),
+            lost: load(&figures.lost),
+            orphan_cursors: self.orphans.clone(),
+            blobs: self.blobs,
+            failed: self.medium.failed().map(str::to_owned),
+        }
+    }
+
+    pub(crate) fn tail(&self) -> MutexGuard<'_, Tail> {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A chunk as its key and value say, if both agree.
+pub(crate) fn decode_chunk(key: &[u8], value: &[u8]) -> Option<Chunk> {
+    let chunk = Chunk::decode(frame::unwrap(Kind::Log, value).ok()?.body).ok()?;
+    (keys::log_first(key) == Some(chunk.first())).then_some(chunk)
+}
+
+pub(crate) fn decode_head(value: &[u8]) -> Option<QuarantineInfo> {
+    let framed = frame::unwrap(Kind::Quarantine, value).ok()?;
+    let part = quarantine::decode_part(&framed.body).ok()?;
+    quarantine::decode_head(&part).ok()
+}

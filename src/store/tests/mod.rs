@@ -1,0 +1,99 @@
+//! The store's promises, each against a store on disk.
+
+mod basics;
+
+use super::*;
+use std::path::Path;
+
+pub const SHA: [u8; 32] = [7; 32];
+
+/// Options for a small store.
+pub fn options(dir: &Path) -> Options {
+    Options {
+        cache_bytes: 2 << 20,
+        tail_bytes: 64 << 10,
+        index_bytes: 1 << 20,
+        sinks: vec![SinkDecl { name: "file".into(), start: SinkStart::Oldest }],
+        ..Options::new(dir)
+    }
+}
+
+/// A store with its builder, as the engine uses them.
+pub struct Rig {
+    pub store: std::sync::Arc<Store>,
+    pub index: Index,
+    pub writer: Writer,
+    pub builder: BatchBuilder,
+    pub recovery: Recovery,
+}
+
+impl Rig {
+    pub fn open(options: &Options) -> Self {
+        let opened = open(options).expect("open");
+        let builder = BatchBuilder::new(opened.writer.next_sequence());
+        Self { store: opened.store, index: opened.index, writer: opened.writer, builder, recovery: opened.recovery }
+    }
+
+    /// Appends an event to the open batch.
+    pub fn add(&mut self, id: &str) -> u64 {
+        let log_ms = self.writer.clock().now_ms();
+        self.add_at(id, log_ms)
+    }
+
+    pub fn add_at(&mut self, id: &str, log_ms: u64) -> u64 {
+        let sequence = self
+            .builder
+            .append(&NewRecord {
+                source: "pos",
+                id,
+                key: Some("customer"),
+                time_us: 1_525_134_011_000_000,
+                payload: id.len() as u64,
+                decision: "allow",
+                score: Some(0.25),
+                reasons: &[],
+                model: "card-fraud@1",
+                model_sha256: &SHA,
+                decided_ms: 1_800_000_000_123,
+                log_ms,
+            })
+            .expect("append");
+        self.index.insert(open::identity(self.store.seed(), b"pos", id.as_bytes()), sequence);
+        sequence
+    }
+
+    pub fn commit(&mut self) -> Committed {
+        let chunks = self.builder.seal();
+        self.writer.commit(&Commit { chunks, ..Commit::default() }).expect("commit")
+    }
+
+    /// A commit of `count` events with ids `<prefix><n>`.
+    pub fn load(&mut self, prefix: &str, count: usize) {
+        for n in 0..count {
+            self.add(&format!("{prefix}{n}"));
+        }
+        self.commit();
+    }
+
+    /// Ids in the log from `from` on, with their sequences.
+    pub fn log(&self, from: u64) -> Vec<(u64, String)> {
+        log(&self.store, from)
+    }
+
+    pub fn find(&self, id: &str) -> Option<u64> {
+        self.index.find(open::identity(self.store.seed(), b"pos", id.as_bytes())).find(|&sequence| {
+            let chunk = self.store.chunk_of(sequence).expect("read");
+            chunk.is_some_and(|chunk| chunk.get(sequence).is_some_and(|record| record.verdict.id == id))
+        })
+    }
+}
+
+pub fn log(store: &Store, mut from: u64) -> Vec<(u64, String)> {
+    let mut found = Vec::new();
+    while let Some(chunk) = store.next_chunk(from).expect("read") {
+        let records = chunk.records().filter(|record| record.verdict.sequence >= from);
+        found.extend(records.map(|record| (record.verdict.sequence, record.verdict.id.to_owned())));
+        from = chunk.next();
+    }
+    found
+}

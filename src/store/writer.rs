@@ -1,0 +1,343 @@
+//! The one writer: commits, cursors, trimming.
+
+use super::chunk::Chunk;
+use super::clock::LogClock;
+use super::commit::{Commit, Committed};
+use super::disk::{self, Room};
+use super::error::StoreError;
+use super::frame::{self, Kind};
+use super::keys;
+use super::layout::Layout;
+use super::medium::Batch;
+use super::merge::{Merged, SmallRun};
+use super::options::WhenFull;
+use super::quarantine;
+use super::state::{self, OFFSET_BYTES_MAX, State};
+use super::store::Store;
+use super::tip::{Tip, TipFile};
+use super::window::Window;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes the log engine adds to a value, about.
+pub(crate) const ENTRY_OVERHEAD: u64 = 32;
+/// Chunks removed in one commit at the least, if there are as many to remove, and at the most.
+const TRIM_MIN: usize = 16;
+const TRIM_MAX: usize = 256;
+/// The state entry is stored anew at the latest after so many commits that changed it.
+const STATE_EVERY: u32 = 64;
+
+/// Writes to the store. There is exactly one.
+pub struct Writer {
+    pub(crate) store: Arc<Store>,
+    pub(crate) layout: Layout,
+    pub(crate) clock: LogClock,
+    pub(crate) window: Window,
+    pub(crate) state: State,
+    /// Commit number, see [`super::frame`].
+    pub(crate) commit: u64,
+    pub(crate) live: u64,
+    /// First sequence of the log's second chunk: what trimming waits for.
+    pub(crate) second: u64,
+    pub(crate) small: SmallRun,
+    pub(crate) merged: Option<Merged>,
+    pub(crate) quarantined: VecDeque<(u64, u16, u64)>,
+    pub(crate) quarantine_budget: u64,
+    pub(crate) when_full: WhenFull,
+    pub(crate) tip: TipFile,
+    pub(crate) state_age: u32,
+}
+
+/// A batch with what has to be noted once it is durable.
+#[derive(Default)]
+struct Pending {
+    batch: Batch,
+    bytes: u64,
+    cursors: Vec<(usize, u64)>,
+    /// Bytes of each new chunk in the log.
+    log_bytes: Vec<u64>,
+    empty: bool,
+}
+
+impl Pending {
+    fn insert(&mut self, key: &[u8], value: Vec<u8>) {
+        self.bytes += value.len() as u64;
+        self.empty = false;
+        self.batch.insert(key, value);
+    }
+
+    fn remove(&mut self, key: &[u8]) {
+        self.empty = false;
+        self.batch.remove(key);
+    }
+}
+
+impl Writer {
+    /// The sequence the next record gets: where a [`super::BatchBuilder`] starts.
+    #[must_use]
+    pub fn next_sequence(&self) -> u64 {
+        self.state.next
+    }
+
+    /// The log clock, for the records' `log_ms`.
+    #[must_use]
+    pub fn clock(&self) -> LogClock {
+        self.clock
+    }
+
+    /// Makes a commit durable: one atomic batch, flushed and synced. Carries moved cursors, a bounded amount
+    /// of trimming and merging along.
+    ///
+    /// # Errors
+    /// [`StoreError::NoRoom`], [`StoreError::OutOfOrder`] and [`StoreError::TooLong`]: nothing was written, the
+    /// writer goes on. Any other: the medium failed, and every later call fails with [`StoreError::Latched`].
+    pub fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
+        self.check(commit)?;
+        self.commit += 1;
+        let mut pending = Pending { empty: true, ..Pending::default() };
+        for chunk in &commit.chunks {
+            let value = frame::wrap(Kind::Log, self.commit, chunk.raw());
+            let bytes = value.len() as u64 + ENTRY_OVERHEAD;
+            self.live += bytes;
+            pending.log_bytes.push(bytes);
+            pending.insert(&keys::log(chunk.first()), value);
+        }
+        for (name, offset) in &commit.offsets {
+            let body = state::encode_offset(name, offset);
+            pending.insert(&keys::named(keys::OFFSET, name), frame::wrap(Kind::Offset, self.commit, &body));
+        }
+        let quarantine = self.quarantine(commit, &mut pending);
+        self.housekeep(commit.chunks.len(), &mut pending)?;
+        self.write(pending, &commit.chunks).map(|bytes| Committed { next: self.state.next, quarantine, bytes })
+    }
+
+    /// To be called when nothing was committed for 100 ms: stores moved cursors, trims, looks at the disk.
+    ///
+    /// # Errors
+    /// When the medium failed.
+    pub fn maintain(&mut self) -> Result<(), StoreError> {
+        if let Some(failed) = self.store.medium.failed() {
+            return Err(StoreError::Latched(failed.to_owned()));
+        }
+        let mut pending = Pending { empty: true, ..Pending::default() };
+        self.commit += 1;
+        self.housekeep(TRIM_MAX / 4, &mut pending)?;
+        if pending.empty { Ok(()) } else { self.write(pending, &[]).map(drop) }
+    }
+
+    /// A clean stop: cursors and state stored, everything synced.
+    ///
+    /// # Errors
+    /// When the medium failed.
+    pub fn close(mut self) -> Result<(), StoreError> {
+        let mut pending = Pending { empty: true, ..Pending::default() };
+        self.commit += 1;
+        self.state.log_ms = self.state.log_ms.max(self.clock.now_ms());
+        self.state_age = STATE_EVERY;
+        self.housekeep(0, &mut pending)?;
+        self.write(pending, &[]).map(drop)
+    }
+
+    fn check(&self, commit: &Commit) -> Result<(), StoreError> {
+        if let Some(failed) = self.store.medium.failed() {
+            return Err(StoreError::Latched(failed.to_owned()));
+        }
+        let mut expected = self.state.next;
+        for chunk in &commit.chunks {
+            if chunk.first() != expected {
+                return Err(StoreError::OutOfOrder { found: chunk.first(), expected });
+            }
+            expected = chunk.next();
+        }
+        for (name, offset) in &commit.offsets {
+            for (what, bytes, limit) in
+                [("source name", name.len(), keys::NAME_BYTES_MAX), ("source offset", offset.len(), OFFSET_BYTES_MAX)]
+            {
+                if bytes > limit {
+                    return Err(StoreError::TooLong { what, bytes, limit });
+                }
+            }
+        }
+        if !commit.is_empty() && self.store.disk.free() < disk::DEEP_RESERVE_BYTES {
+            return Err(StoreError::NoRoom(Room::DiskFull.to_string()));
+        }
+        Ok(())
+    }
+
+    fn quarantine(&mut self, commit: &Commit, pending: &mut Pending) -> Vec<u64> {
+        let mut sequences = Vec::with_capacity(commit.quarantine.len());
+        for entry in &commit.quarantine {
+            let sequence = self.state.quarantine_next;
+            self.state.quarantine_next += 1;
+            let parts = quarantine::encode(sequence, entry, self.commit);
+            let bytes = parts.iter().map(|(_, value)| value.len() as u64 + ENTRY_OVERHEAD).sum();
+            self.quarantined.push_back((sequence, (parts.len() - 1) as u16, bytes));
+            self.count_quarantine(1, bytes.cast_signed());
+            for (key, value) in parts {
+                pending.insert(&key, value);
+            }
+            sequences.push(sequence);
+        }
+        for &sequence in &commit.quarantine_drop {
+            if let Ok(at) = self.quarantined.binary_search_by_key(&sequence, |entry| entry.0) {
+                self.remove_quarantined(at, pending);
+            }
+        }
+        let store = Arc::clone(&self.store);
+        let figures = &store.figures;
+        let mut evicted = 0;
+        while figures.quarantine_bytes.load(Ordering::Relaxed) > self.quarantine_budget && self.quarantined.len() > 1 {
+            if let Some(&(sequence, ..)) = self.quarantined.front() {
+                self.state.quarantine_floor = sequence + 1;
+            }
+            self.remove_quarantined(0, pending);
+            evicted += 1;
+        }
+        if evicted > 0 {
+            figures.quarantine_evicted.fetch_add(evicted, Ordering::Relaxed);
+            tracing::warn!(evicted, "the quarantine is over its budget: its oldest entries were removed");
+        }
+        if !sequences.is_empty() || evicted > 0 {
+            self.state_age = STATE_EVERY;
+        }
+        sequences
+    }
+
+    fn remove_quarantined(&mut self, at: usize, pending: &mut Pending) {
+        let Some((sequence, parts, bytes)) = self.quarantined.remove(at) else { return };
+        for part in 0..=parts {
+            pending.remove(&keys::quarantine(sequence, part));
+        }
+        self.count_quarantine(-1, -bytes.cast_signed());
+    }
+
+    fn count_quarantine(&mut self, entries: i64, bytes: i64) {
+        let figures = &self.store.figures;
+        let add = |figure: &AtomicU64, n: i64| {
+            figure.store(figure.load(Ordering::Relaxed).saturating_add_signed(n), Ordering::Relaxed)
+        };
+        add(&figures.quarantine_entries, entries);
+        add(&figures.quarantine_bytes, bytes);
+        self.live = self.live.saturating_add_signed(bytes);
+    }
+
+    /// Adds moved cursors, a merge, trimming and the state to a batch.
+    fn housekeep(&mut self, chunks: usize, pending: &mut Pending) -> Result<(), StoreError> {
+        let store = Arc::clone(&self.store);
+        let mut delivered = u64::MAX;
+        for (n, sink) in store.sinks.iter().enumerate() {
+            let next = sink.next.load(Ordering::Acquire);
+            delivered = delivered.min(next);
+            if next != sink.stored.load(Ordering::Relaxed) {
+                let body = state::encode_cursor(&sink.name, next);
+                pending.insert(&keys::named(keys::CURSOR, &sink.name), frame::wrap(Kind::Cursor, self.commit, &body));
+                pending.cursors.push((n, next));
+            }
+        }
+        // A chunk that this batch inserts stands under a key that trimming would find in the log and remove.
+        let merging = self.merged.as_ref().and_then(|merged| merged.removed.first().copied());
+        self.apply_merge(pending);
+        self.trim(delivered.min(merging.unwrap_or(u64::MAX)), (2 * chunks).clamp(TRIM_MIN, TRIM_MAX), pending)?;
+        if self.state_age >= STATE_EVERY {
+            self.state_age = 0;
+            let body = self.state.encode();
+            pending.insert(&keys::named(keys::META, state::STATE), frame::wrap(Kind::Meta, self.commit, &body));
+        }
+        Ok(())
+    }
+
+    fn apply_merge(&mut self, pending: &mut Pending) {
+        let Some(merged) = self.merged.take() else { return };
+        // A chunk inserted under a removed one's key replaces it: a batch keeps the last word per key.
+        for first in &merged.removed {
+            pending.remove(&keys::log(*first));
+        }
+        self.live = self.live.saturating_sub(merged.removed_bytes);
+        for chunk in &merged.inserted {
+            let value = frame::wrap(Kind::Log, self.commit, chunk.raw());
+            let bytes = value.len() as u64 + ENTRY_OVERHEAD;
+            self.live += bytes;
+            self.small.inserted(chunk, bytes);
+            pending.insert(&keys::log(chunk.first()), value);
+        }
+    }
+
+    /// Removes chunks that are out of the window (or over the disk budget) and that every sink has passed.
+    fn trim(&mut self, delivered: u64, most: usize, pending: &mut Pending) -> Result<(), StoreError> {
+        let store = Arc::clone(&self.store);
+        let figures = &store.figures;
+        let now = self.clock.now_ms();
+        let out = self.window.floor(now, self.state.next).max(store.index.floor.load(Ordering::Relaxed));
+        let over = self.live > store.disk.live_limit() / 10 * 9 && self.when_full == WhenFull::Shorten;
+        let limit = if over { delivered.min(self.state.next) } else { out.min(delivered) };
+        figures.window_floor.fetch_max(out, Ordering::Relaxed);
+        if limit < self.second {
+            return Ok(());
+        }
+        let mut previous: Option<(u64, u64)> = None;
+        let mut removed = 0;
+        for entry in store.medium.scan(keys::LOG, &keys::log(0)) {
+            let (key, value) = entry?;
+            let Some(first) = keys::log_first(&key) else { continue };
+            if let Some((before, bytes)) = previous {
+                if first > limit || removed == most {
+                    self.second = first;
+                    break;
+                }
+                pending.remove(&keys::log(before));
+                self.live = self.live.saturating_sub(bytes);
+                removed += 1;
+            }
+            self.second = u64::MAX;
+            self.state.log_floor = first;
+            previous = Some((first, value.len() as u64 + ENTRY_OVERHEAD));
+        }
+        if removed > 0 {
+            self.state_age += 1;
+            let floor = self.state.log_floor;
+            self.small.trim(floor);
+            figures.log_floor.store(floor, Ordering::Relaxed);
+            if over && floor > out {
+                if figures.disk_floor.swap(floor, Ordering::Relaxed) == 0 {
+                    tracing::error!("the disk budget is reached: the dedup window is shortened");
+                }
+                figures.window_floor.fetch_max(floor, Ordering::Relaxed);
+            }
+        }
+        let age = self.window.age_ms(figures.window_floor.load(Ordering::Relaxed), now);
+        figures.window_ms.store(age, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn write(&mut self, pending: Pending, chunks: &[Arc<Chunk>]) -> Result<u64, StoreError> {
+        let store = Arc::clone(&self.store);
+        store.medium.write(pending.batch)?;
+        for (n, next) in pending.cursors {
+            store.sinks[n].stored.store(next, Ordering::Relaxed);
+        }
+        if let Some(last) = chunks.last() {
+            self.state.next = last.next();
+            let mut tail = store.tail();
+            for chunk in chunks {
+                tail.push(Arc::clone(chunk));
+            }
+            drop(tail);
+            self.tip.write(Tip { next: last.next(), seed: store.seed, generation: self.state.generation })?;
+            store.committed.send_replace(last.next());
+            for (chunk, bytes) in chunks.iter().zip(&pending.log_bytes) {
+                self.window.note(chunk.first(), chunk.log_ms());
+                self.state.log_ms = self.state.log_ms.max(chunk.log_ms());
+                if self.second == u64::MAX && chunk.first() > self.state.log_floor {
+                    self.second = chunk.first();
+                }
+                if let Some(merged) = self.small.note(chunk, *bytes) {
+                    self.merged = Some(merged);
+                }
+            }
+        }
+        store.medium.collect_garbage(64 + chunks.len() * 2);
+        store.disk.update(self.live, store.medium.file_bytes())?;
+        Ok(pending.bytes)
+    }
+}
