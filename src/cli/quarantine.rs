@@ -51,7 +51,7 @@ fn show(args: &ShowArgs) -> Result<(), Failure> {
         found.ok_or_else(|| Failure::does_not_hold(format!("there is no entry {} in the quarantine", args.sequence)))?;
     eprintln!("{}", as_text(&info));
     let mut out = Output::new();
-    out.bytes(&entry.record)?;
+    out.bytes(&entry.bytes)?;
     out.finish()
 }
 
