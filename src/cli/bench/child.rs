@@ -44,20 +44,18 @@ impl Drop for Scratch {
 
 /// A process, as /proc shows it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Process {
-    id: u32,
-}
+pub(super) struct Process(u32);
 
 impl Process {
     /// CPU time it has used so far, user and system.
     pub(super) fn cpu(self) -> io::Result<Duration> {
-        let text = fs::read_to_string(format!("/proc/{}/stat", self.id))?;
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.0))?;
         cpu_of_stat(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "expected utime and stime"))
     }
 
     /// The most memory it has had.
     pub(super) fn peak_rss_bytes(self) -> io::Result<u64> {
-        let text = fs::read_to_string(format!("/proc/{}/status", self.id))?;
+        let text = fs::read_to_string(format!("/proc/{}/status", self.0))?;
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kib: Option<u64> = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
         kib.map(|kib| kib << 10).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "expected VmHWM"))
@@ -77,7 +75,7 @@ pub(super) struct Child {
     pub name: &'static str,
     pub socket: PathBuf,
     pub process: Process,
-    child: process::Child,
+    running: process::Child,
     dir: Scratch,
 }
 
@@ -114,10 +112,10 @@ impl Child {
             .stderr(log)
             .spawn()
             .map_err(|error| io_error(program.display().to_string(), error))?;
-        let mut started = Self { name, socket, process: Process { id: child.id() }, child, dir };
+        let mut started = Self { name, socket, process: Process(child.id()), running: child, dir };
         let deadline = Instant::now() + READY_MAX;
         while UnixStream::connect(&started.socket).is_err() {
-            let ended = !matches!(started.child.try_wait(), Ok(None));
+            let ended = !matches!(started.running.try_wait(), Ok(None));
             if ended || Instant::now() > deadline {
                 return Err(BenchError::NotReady { name, log: started.log() });
             }
@@ -135,17 +133,17 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        let pid = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        let pid = i32::try_from(self.running.id()).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(pid) = pid {
             // Not yet waited for, so the number is still this child's.
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         }
         let deadline = Instant::now() + END_MAX;
-        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+        while matches!(self.running.try_wait(), Ok(None)) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.running.kill();
+        let _ = self.running.wait();
     }
 }
 
@@ -175,7 +173,7 @@ mod tests {
 
     #[test]
     fn this_process_has_used_memory() {
-        let this = Process { id: process::id() };
+        let this = Process(process::id());
         assert!(this.peak_rss_bytes().unwrap() > 0);
         this.cpu().unwrap();
     }

@@ -165,6 +165,16 @@ async fn pipelined_requests_are_answered_in_order() {
 }
 
 #[tokio::test]
+async fn an_answer_does_not_wait_for_the_rest_of_the_next_request() {
+    let server = server(Limits::default());
+    let mut peer = server.connect();
+    let next = event("2");
+    let (half, rest) = next.split_at(10);
+    assert_eq!(peer.ask(&(event("1") + half)).await.json()["id"], "1");
+    assert_eq!(peer.ask(rest).await.json()["id"], "2");
+}
+
+#[tokio::test]
 async fn chunked_bodies_and_bodies_in_pieces_are_whole() {
     let server = server(Limits::default());
     let mut peer = server.connect();
