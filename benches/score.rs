@@ -35,13 +35,13 @@ fn network(dir: &Path, widths: &[usize]) {
     let name = widths.iter().map(ToString::to_string).collect::<Vec<_>>().join("-");
     let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
     let rows: Vec<f32> = (0..256 * widths[0]).map(|_| rng.random_range(-2.0f32..2.0)).collect();
-    let mut scores = vec![0.0; 256];
+    let mut out = vec![0.0; 256];
     for kernel in Kernel::available() {
         let options = LoadOptions { kernel: Some(kernel), ..LoadOptions::default() };
         let bundle = load(dir, &options).expect("the bundle just written");
         let mut scorer = bundle.scorer(256);
         let costs =
-            BATCHES.map(|batch| micros_a_row(batch, || scorer.score(&rows[..batch * widths[0]], &mut scores[..batch])));
+            BATCHES.map(|batch| micros_a_row(batch, || scorer.score(&rows[..batch * widths[0]], &mut out[..batch])));
         print_row(&name, kernel.name(), costs);
     }
     let (_, reference) = load_with_reference(dir, &LoadOptions::default()).expect("the bundle just written");
@@ -125,7 +125,7 @@ fn micros_a_row(rows: usize, mut work: impl FnMut()) -> f64 {
     runs[RUNS / 2]
 }
 
-/// A bundle of ReLU layers with random weights.
+/// A bundle of `relu` layers with random weights.
 fn write_bundle(dir: &Path, widths: &[usize]) {
     let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(7);
     let mut tensors = HashMap::new();
@@ -147,7 +147,7 @@ fn write_bundle(dir: &Path, widths: &[usize]) {
         "name = \"bench\"\nversion = \"1\"\nformat = \"safetensors\"\nfile = \"model.safetensors\"\nsha256 = \"{}\"\n\
          [decision]\notherwise = \"allow\"\nfallback = \"review\"\n\
          [network]\noutput = \"logit\"\nlayers = [{}]\n",
-        hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
+        hash.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")),
         layers.join(", { activation = \"relu\" }, ")
     );
     for n in 0..widths[0] {

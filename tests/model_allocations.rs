@@ -68,16 +68,16 @@ fn features_scores_decisions_and_reasons_allocate_nothing() {
             .collect();
         let mut scorer = bundle.scorer(256);
         let mut rows = vec![0.0; 256 * width];
-        let mut scores = vec![0.0; 256];
+        let mut out = vec![0.0; 256];
         let count = allocations(|| {
             for row in rows.chunks_mut(width) {
                 bundle.features().fill(&fields, text, row).unwrap();
             }
             for batch in [1, 3, 8, 256] {
-                scorer.score(&rows[..batch * width], &mut scores[..batch]);
+                scorer.score(&rows[..batch * width], &mut out[..batch]);
             }
-            let decision = bundle.decide(scores[0]);
-            assert!(bundle.wants_reasons(decision), "{} is {decision}", scores[0]);
+            let decision = bundle.decide(out[0]);
+            assert!(bundle.wants_reasons(decision), "{} is {decision}", out[0]);
             assert!(!scorer.reasons(&rows[..width]).is_empty());
             // A refusal costs none either: it is what a flood of bad events makes.
             assert!(bundle.features().fill(&[], text, &mut rows[..width]).is_err());

@@ -1,5 +1,8 @@
 //! What features promise: the right numbers, or a reason.
 
+// Numbers are compared exactly because they are exact.
+#![allow(clippy::float_cmp, clippy::cast_possible_truncation)]
+
 use super::*;
 use crate::event::Span;
 

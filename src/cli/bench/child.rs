@@ -1,7 +1,6 @@
 //! The measured processes: started on private directories, looked at through /proc, ended with the handle.
 
 use super::{BenchError, floor};
-use crate::service::demo_config;
 use std::{
     fs, io,
     os::unix::net::UnixStream,
@@ -85,9 +84,7 @@ impl Child {
         let dir = Scratch::new(parent, "daemon")?;
         let socket = dir.path.join("events.sock");
         let config = dir.path.join("verdictd.toml");
-        let bundle = bundle.unwrap_or_else(|| Path::new("models/card-fraud"));
-        let bundle = bundle.canonicalize().map_err(|error| io_error(bundle.display().to_string(), error))?;
-        let text = demo_config(&dir.path, &bundle);
+        let text = demo_config(&dir.path, &self::bundle(bundle, &dir.path)?);
         fs::write(&config, text).map_err(|error| io_error(config.display().to_string(), error))?;
         let arguments = ["run".into(), "--config".into(), config.into_os_string()];
         Self::start("daemon", dir, socket, &arguments)
@@ -147,6 +144,19 @@ impl Drop for Child {
         }
         let _ = self.running.kill();
         let _ = self.running.wait();
+    }
+}
+
+/// The config of the measured daemon.
+/// The bundle asked for, or the shipped one, unpacked into `dir`.
+pub(super) fn bundle(asked: Option<&Path>, dir: &Path) -> Result<PathBuf, BenchError> {
+    match asked {
+        Some(bundle) => bundle.canonicalize().map_err(|error| io_error(bundle.display().to_string(), error)),
+        None => {
+            let bundle = dir.join("card-fraud");
+            shipped::unpack(&bundle).map_err(|error| io_error(bundle.display().to_string(), error))?;
+            Ok(bundle)
+        }
     }
 }
 

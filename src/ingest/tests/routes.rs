@@ -55,7 +55,7 @@ async fn forms_are_told_apart_by_content_type_and_headers() {
     let binary = post("application/json\r\nce-id: a%20b\r\nce-specversion: 1.0", "{}");
     assert_eq!(peer.ask(&binary).await.json()["id"], "a b");
     let forms = server.fake.forms.lock().unwrap();
-    assert_eq!(forms[..5], [Form::Json, Form::Json, Form::Cloudevent, Form::Ndjson, Form::Batch]);
+    assert_eq!(forms[..5], [Form::Json, Form::Json, Form::CloudEvent, Form::Ndjson, Form::CloudEventBatch]);
     assert!(matches!(&forms[5], Form::Binary(attributes) if attributes.get("specversion") == Some("1.0")));
 }
 

@@ -73,7 +73,7 @@ impl Random {
 
     fn linear(&mut self, name: &str, inputs: usize, outputs: usize, bias: bool) {
         let _ = write!(self.manifest, "{{ linear = \"{name}\", bias = {bias} }},");
-        let bound = (1.0 / f64::from(u32::try_from(inputs).unwrap())).sqrt() as f32;
+        let bound = (1.0 / f32::from(u16::try_from(inputs).unwrap())).sqrt();
         let weight = self.values(&[outputs, inputs], -bound, bound);
         self.tensors.insert(format!("{name}.weight"), weight);
         if bias {
@@ -103,7 +103,8 @@ fn compare(inputs: usize, blocks: &[Block], output: &str, last: usize, seed: u64
     }
     made.linear("last", width, last, true);
     made.manifest.push(']');
-    let features: String = (0..inputs).map(|n| format!("[[feature]]\nname = \"F{n}\"\nfrom = \"/{n}\"\n")).collect();
+    let features =
+        (0..inputs).fold(String::new(), |text, n| text + &format!("[[feature]]\nname = \"F{n}\"\nfrom = \"/{n}\"\n"));
     let text = MANIFEST.replace("SHA256", &"0".repeat(64));
     let text = format!("{}[network]\n{}\n{features}", text.split("[network]").next().unwrap(), made.manifest);
     let manifest = Manifest::parse(&text, Path::new("model.toml")).unwrap();
@@ -121,9 +122,9 @@ fn compare(inputs: usize, blocks: &[Block], output: &str, last: usize, seed: u64
         }
         // A row's score is the same, bit for bit, whatever stands beside it.
         let mut alone = [0.0];
-        let mut scorer = bundle.scorer(1);
+        let mut single = bundle.scorer(1);
         for (row, score) in rows.chunks(inputs).zip(&scores) {
-            scorer.score(row, &mut alone);
+            single.score(row, &mut alone);
             prop_assert_eq!(alone[0].to_bits(), score.to_bits());
         }
     }

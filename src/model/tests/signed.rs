@@ -1,4 +1,4 @@
-//! Signatures, made here with OpenSSL's Ed25519 and BLAKE2b as minisign makes them.
+//! Signatures, made here with `OpenSSL`'s Ed25519 and `BLAKE2b` as minisign makes them.
 
 use super::*;
 use base64::Engine;
