@@ -1,6 +1,8 @@
 //! The measured processes: started on private directories, looked at through /proc, ended with the handle.
 
 use super::{BenchError, floor};
+use crate::model::shipped;
+use crate::service::demo_config;
 use std::{
     fs, io,
     os::unix::net::UnixStream,
