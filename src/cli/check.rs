@@ -79,7 +79,8 @@ fn problems(config: &Config, origin: &dyn Fn(&str) -> Origin, error: &BuildError
 }
 
 fn model_problems(error: &ModelError) -> Vec<Problem> {
-    let permission = matches!(error, ModelError::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied);
+    let permission =
+        matches!(error, ModelError::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied);
     let single = |problem: crate::features::Problem| {
         let place = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
         Problem {
@@ -96,7 +97,7 @@ fn as_json(result: &Result<Report, Problems>) -> Value {
         Err(problems) => json!({ "ok": false, "errors": problems.0, "warnings": [] }),
         Ok(report) => {
             let setting = |s: &crate::config::Setting| {
-                (s.key.clone(), json!({ "value": s.value, "origin": s.origin.to_string() }))
+                (s.key.clone(), json!({ "value": s.json(), "origin": s.origin.to_string() }))
             };
             json!({
                 "ok": true,
@@ -119,7 +120,9 @@ fn as_text(report: &Report) -> String {
     let events = memory.index_events();
     let rate = events as f64 / window.duration().as_secs_f64().max(1.0);
     let mut out = format!("{}: good\n\nMemory\n{memory}", files.join(", "));
-    out += &format!("  The dedup window of {window} fits while fewer than {rate:.1} events a second come in on average;\n");
+    out += &format!(
+        "  The dedup window of {window} fits while fewer than {rate:.1} events a second come in on average;\n"
+    );
     out += &format!("  beyond that it holds the newest {events} events.\n\nDisk\n{disk}\nModel\n");
     for line in model.to_string().lines() {
         out += &format!("  {line}\n");

@@ -1,14 +1,26 @@
 //! Results on stdout, everything else on stderr.
 
 use super::Failure;
-use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 /// Buffered stdout whose errors are failures of the command.
-pub(super) struct Output(BufWriter<StdoutLock<'static>>);
+pub(super) struct Output<'a>(BufWriter<Box<dyn Write + 'a>>);
 
-impl Output {
+impl Output<'static> {
     pub fn new() -> Self {
-        Self(BufWriter::with_capacity(64 << 10, io::stdout().lock()))
+        Self::to_boxed(Box::new(io::stdout().lock()))
+    }
+}
+
+impl<'a> Output<'a> {
+    fn to_boxed(write: Box<dyn Write + 'a>) -> Self {
+        Self(BufWriter::with_capacity(64 << 10, write))
+    }
+
+    /// Into a buffer; what is written is there when it is dropped.
+    #[cfg(test)]
+    pub fn to(buffer: &'a mut Vec<u8>) -> Self {
+        Self::to_boxed(Box::new(buffer))
     }
 
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {

@@ -86,7 +86,10 @@ fn flatten(path: &str, value: &Value, lines: &mut Vec<(String, String)>) {
     let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match value {
         Value::Object(members) => {
-            for (name, member) in members.iter().filter(|(name, member)| !(name.as_str() == "name" && member.is_string() && !path.is_empty())) {
+            for (name, member) in members
+                .iter()
+                .filter(|(name, member)| !(name.as_str() == "name" && member.is_string() && !path.is_empty()))
+            {
                 flatten(&below(name), member, lines);
             }
         }
@@ -113,6 +116,9 @@ mod tests {
             "sinks": [{ "name": "audit", "lag-events": 3, "last-error": null }],
             "warnings": ["the window is cut"],
         });
-        assert_eq!(as_text(&status), "ready                   true\nsinks.audit.lag-events  3\nsinks.audit.last-error  -\n");
+        assert_eq!(
+            as_text(&status),
+            "ready                   true\nsinks.audit.lag-events  3\nsinks.audit.last-error  -\n"
+        );
     }
 }

@@ -174,5 +174,7 @@ fn text(bytes: &[u8]) -> Result<&str, String> {
 /// Whether the cell is a number as JSON writes it: `5` is one, `+5` and `007` are texts.
 fn is_json_number(cell: &str) -> bool {
     let begins = cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-    begins && cell.ends_with(|c: char| c.is_ascii_digit()) && serde_json::from_str::<serde::de::IgnoredAny>(cell).is_ok()
+    begins
+        && cell.ends_with(|c: char| c.is_ascii_digit())
+        && serde_json::from_str::<serde::de::IgnoredAny>(cell).is_ok()
 }

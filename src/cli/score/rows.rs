@@ -14,7 +14,7 @@ use std::io::Write;
 /// Rows that are scored in one call.
 const BATCH_ROWS: usize = 256;
 
-pub(super) fn score(bundle: &Bundle, input: Input, with_features: bool, out: &mut Output) -> Result<(), Failure> {
+pub(super) fn score(bundle: &Bundle, input: Input, with_features: bool, out: &mut Output<'_>) -> Result<(), Failure> {
     if input.format == Format::Ndjson {
         return Err(Failure::usage("--rows: expected CSV, whose columns are the model's inputs; found NDJSON"));
     }
@@ -26,7 +26,8 @@ pub(super) fn score(bundle: &Bundle, input: Input, with_features: bool, out: &mu
         true => positions(records.header.len(), names.len())?,
         false => columns(&records.header, names)?,
     };
-    let mut batch = Batch { bundle, scorer: bundle.scorer(BATCH_ROWS), rows: Vec::new(), faults: Vec::new(), with_features };
+    let mut batch =
+        Batch { bundle, scorer: bundle.scorer(BATCH_ROWS), rows: Vec::new(), faults: Vec::new(), with_features };
     if headless && !records.header.is_empty() {
         let first = records.header.clone();
         batch.add(&first, &columns);
@@ -63,7 +64,8 @@ impl Batch<'_> {
                 Some(value) => self.rows.push(value as f32),
                 None => {
                     self.rows.push(f32::NAN);
-                    let found = String::from_utf8_lossy(cell.get(..cell.len().min(64)).unwrap_or_default()).into_owned();
+                    let found =
+                        String::from_utf8_lossy(cell.get(..cell.len().min(64)).unwrap_or_default()).into_owned();
                     fault.get_or_insert_with(|| format!("{name}: expected a number, found {found:?}"));
                 }
             }
@@ -71,7 +73,7 @@ impl Batch<'_> {
         self.faults.push(fault);
     }
 
-    fn write(&mut self, out: &mut Output) -> Result<(), Failure> {
+    fn write(&mut self, out: &mut Output<'_>) -> Result<(), Failure> {
         let mut scores = vec![f64::NAN; self.faults.len()];
         self.scorer.score(&self.rows, &mut scores);
         let width = self.bundle.features().width();
