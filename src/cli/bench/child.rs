@@ -1,6 +1,8 @@
 //! The measured processes: started on private directories, looked at through /proc, ended with the handle.
 
 use super::{BenchError, floor};
+use crate::model::shipped;
+use crate::service::demo_config;
 use std::{
     fs, io,
     os::unix::net::UnixStream,
@@ -44,20 +46,18 @@ impl Drop for Scratch {
 
 /// A process, as /proc shows it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Process {
-    id: u32,
-}
+pub(super) struct Process(u32);
 
 impl Process {
     /// CPU time it has used so far, user and system.
     pub(super) fn cpu(self) -> io::Result<Duration> {
-        let text = fs::read_to_string(format!("/proc/{}/stat", self.id))?;
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.0))?;
         cpu_of_stat(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "expected utime and stime"))
     }
 
     /// The most memory it has had.
     pub(super) fn peak_rss_bytes(self) -> io::Result<u64> {
-        let text = fs::read_to_string(format!("/proc/{}/status", self.id))?;
+        let text = fs::read_to_string(format!("/proc/{}/status", self.0))?;
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kib: Option<u64> = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
         kib.map(|kib| kib << 10).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "expected VmHWM"))
@@ -77,7 +77,7 @@ pub(super) struct Child {
     pub name: &'static str,
     pub socket: PathBuf,
     pub process: Process,
-    child: process::Child,
+    running: process::Child,
     dir: Scratch,
 }
 
@@ -86,7 +86,7 @@ impl Child {
         let dir = Scratch::new(parent, "daemon")?;
         let socket = dir.path.join("events.sock");
         let config = dir.path.join("verdictd.toml");
-        let text = daemon_config(&dir.path, bundle);
+        let text = demo_config(&dir.path, &self::bundle(bundle, &dir.path)?);
         fs::write(&config, text).map_err(|error| io_error(config.display().to_string(), error))?;
         let arguments = ["run".into(), "--config".into(), config.into_os_string()];
         Self::start("daemon", dir, socket, &arguments)
@@ -114,10 +114,10 @@ impl Child {
             .stderr(log)
             .spawn()
             .map_err(|error| io_error(program.display().to_string(), error))?;
-        let mut started = Self { name, socket, process: Process { id: child.id() }, child, dir };
+        let mut started = Self { name, socket, process: Process(child.id()), running: child, dir };
         let deadline = Instant::now() + READY_MAX;
         while UnixStream::connect(&started.socket).is_err() {
-            let ended = !matches!(started.child.try_wait(), Ok(None));
+            let ended = !matches!(started.running.try_wait(), Ok(None));
             if ended || Instant::now() > deadline {
                 return Err(BenchError::NotReady { name, log: started.log() });
             }
@@ -135,37 +135,31 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        let pid = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        let pid = i32::try_from(self.running.id()).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(pid) = pid {
             // Not yet waited for, so the number is still this child's.
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         }
         let deadline = Instant::now() + END_MAX;
-        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+        while matches!(self.running.try_wait(), Ok(None)) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.running.kill();
+        let _ = self.running.wait();
     }
 }
 
 /// The config of the measured daemon.
-fn daemon_config(dir: &Path, bundle: Option<&Path>) -> String {
-    let quoted = |path: PathBuf| serde_json::Value::from(path.display().to_string()).to_string();
-    let listen = |name: &str| serde_json::Value::from(format!("unix:{}", dir.join(name).display())).to_string();
-    let bundle = bundle.map_or_else(|| PathBuf::from("models/card-fraud"), Path::to_owned);
-    let bundle = bundle.canonicalize().unwrap_or(bundle);
-    format!(
-        "instance = \"bench\"\nstate-dir = {}\n\n[model]\nbundle = {}\n\n[admin]\nlisten = {}\n\n\
-         [sources.pos]\ntype = \"http\"\nlisten = {}\n\
-         event = {{ id = \"/TRANSACTION_ID\", key = \"/CUSTOMER_ID\", time = \"/TX_DATETIME\" }}\n\n\
-         [sinks.audit]\ntype = \"file\"\npath = {}\n",
-        quoted(dir.join("state")),
-        quoted(bundle),
-        listen("admin.sock"),
-        listen("events.sock"),
-        quoted(dir.join("verdicts").join("verdicts.ndjson")),
-    )
+/// The bundle asked for, or the shipped one, unpacked into `dir`.
+pub(super) fn bundle(asked: Option<&Path>, dir: &Path) -> Result<PathBuf, BenchError> {
+    match asked {
+        Some(bundle) => bundle.canonicalize().map_err(|error| io_error(bundle.display().to_string(), error)),
+        None => {
+            let bundle = dir.join("card-fraud");
+            shipped::unpack(&bundle).map_err(|error| io_error(bundle.display().to_string(), error))?;
+            Ok(bundle)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -181,7 +175,7 @@ mod tests {
 
     #[test]
     fn this_process_has_used_memory() {
-        let this = Process { id: process::id() };
+        let this = Process(process::id());
         assert!(this.peak_rss_bytes().unwrap() > 0);
         this.cpu().unwrap();
     }

@@ -72,7 +72,9 @@ fn template(per_request: usize, rng: &mut impl Rng) -> Template {
         body.len()
     )
     .into_bytes();
-    ids.iter_mut().for_each(|at| *at += bytes.len());
+    for at in &mut ids {
+        *at += bytes.len();
+    }
     bytes.extend_from_slice(&body);
     Template { bytes, ids }
 }

@@ -51,7 +51,7 @@ fn cpu_us_per_event((load, cpu): &(Load, Duration)) -> f64 {
     cpu.as_secs_f64() * 1e6 / load.events.max(1) as f64
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     let upper = values.get(middle).copied().unwrap_or_default();

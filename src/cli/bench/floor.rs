@@ -42,7 +42,7 @@ pub fn run(dir: &Path) -> io::Result<()> {
             let appends = appends.clone();
             tokio::spawn(async move {
                 let service = service_fn(|request| handle(request, &appends));
-                let served = http1::Builder::new().pipeline_flush(true).serve_connection(TokioIo::new(stream), service);
+                let served = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
                 let _ = served.await;
             });
         }

@@ -6,6 +6,7 @@
 //! for several rounds; each figure is the median over the rounds. Compare figures of one run only.
 
 mod child;
+mod engine;
 mod events;
 mod figures;
 pub mod floor;
@@ -119,12 +120,13 @@ pub fn measure(args: &BenchArgs) -> Result<Figures, BenchError> {
     }
     let scratch = child::Scratch::new(&parent, "sync")?;
     let sync_ms = sync::p50_ms(&scratch.path).map_err(|error| child::io_error("append and fdatasync", error))?;
-    Ok(Figures { rounds, seconds: args.seconds, sync_ms, engine_events_per_second: engine_events_per_second(args) })
-}
-
-/// Events a second of the engine with no socket; None until the engine has a way to be driven alone.
-fn engine_events_per_second(_args: &BenchArgs) -> Option<f64> {
-    None
+    let shipped = child::Scratch::new(&parent, "bundle")?;
+    let bundle = child::bundle(args.bundle.as_deref(), &shipped.path)?;
+    let engine = (0..args.rounds)
+        .map(|_| engine::events_per_second(&parent, &bundle))
+        .collect::<Result<Vec<_>, _>>()?;
+    let engine = figures::median(engine);
+    Ok(Figures { rounds, seconds: args.seconds, sync_ms, engine_events_per_second: Some(engine) })
 }
 
 fn one(args: &BenchArgs, parent: &std::path::Path, daemon: bool, number: u32) -> Result<Round, BenchError> {

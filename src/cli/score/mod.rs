@@ -89,6 +89,7 @@ pub(super) fn run(args: &ScoreArgs) -> Result<(), Failure> {
     let path = args.bundle.as_ref().or(args.model.as_ref()).ok_or_else(|| Failure::usage("expected --bundle DIR"))?;
     // Offline there is no index and no queue beside the model.
     let options = LoadOptions {
+        kernel: None,
         public_key: args.public_key.clone(),
         memory_bytes_max: 1 << 32,
         max_batch: events::BATCH_EVENTS_MAX,

@@ -87,13 +87,13 @@ impl Intake for Fake {
         }
         let Submission { form, body, permit } = submission;
         let outcomes = match &form {
-            Form::Json | Form::Cloudevent => vec![self.one(&body, None)],
+            Form::Json | Form::CloudEvent => vec![self.one(&body, None)],
             Form::Binary(attributes) => vec![self.one(&body, attributes.get("id"))],
             Form::Ndjson => {
                 let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
                 lines.map(|line| self.one(line, None)).collect()
             }
-            Form::Batch => {
+            Form::CloudEventBatch => {
                 let events: Vec<Value> = serde_json::from_slice(&body)
                     .map_err(|_| Problem::new(ProblemKind::Malformed, "expected a JSON array"))?;
                 events.iter().map(|event| self.one(event.to_string().as_bytes(), None)).collect()

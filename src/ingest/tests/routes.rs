@@ -55,7 +55,7 @@ async fn forms_are_told_apart_by_content_type_and_headers() {
     let binary = post("application/json\r\nce-id: a%20b\r\nce-specversion: 1.0", "{}");
     assert_eq!(peer.ask(&binary).await.json()["id"], "a b");
     let forms = server.fake.forms.lock().unwrap();
-    assert_eq!(forms[..5], [Form::Json, Form::Json, Form::Cloudevent, Form::Ndjson, Form::Batch]);
+    assert_eq!(forms[..5], [Form::Json, Form::Json, Form::CloudEvent, Form::Ndjson, Form::CloudEventBatch]);
     assert!(matches!(&forms[5], Form::Binary(attributes) if attributes.get("specversion") == Some("1.0")));
 }
 
@@ -162,6 +162,16 @@ async fn pipelined_requests_are_answered_in_order() {
     for n in 0..20 {
         assert_eq!(peer.answer().await.json()["id"], n.to_string());
     }
+}
+
+#[tokio::test]
+async fn an_answer_does_not_wait_for_the_rest_of_the_next_request() {
+    let server = server(Limits::default());
+    let mut peer = server.connect();
+    let next = event("2");
+    let (half, rest) = next.split_at(10);
+    assert_eq!(peer.ask(&(event("1") + half)).await.json()["id"], "1");
+    assert_eq!(peer.ask(rest).await.json()["id"], "2");
 }
 
 #[tokio::test]
