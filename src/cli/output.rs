@@ -56,10 +56,8 @@ pub(super) fn say(mark: Mark, text: &str) {
     };
     let stderr = io::stderr();
     let coloured = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let mut out = String::new();
-    for line in text.lines() {
-        out += &if coloured { format!("\x1b[1;{colour}m{name}:\x1b[0m {line}\n") } else { format!("{name}: {line}\n") };
-    }
+    let mark = if coloured { format!("\x1b[1;{colour}m{name}:\x1b[0m ") } else { format!("{name}: ") };
+    let out: String = text.lines().flat_map(|line| [mark.as_str(), line, "\n"]).collect();
     // There is nobody left to tell where stderr itself is closed.
     let _ = stderr.lock().write_all(out.as_bytes());
 }

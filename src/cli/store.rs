@@ -52,9 +52,9 @@ pub(super) fn run(command: &StoreCommand) -> Result<(), Failure> {
         StoreCommand::Info(args) => {
             let report = inspect::report(&args.place.dir()?)?;
             if args.json {
-                out.json(&as_json(&report))?
+                out.json(&as_json(&report))?;
             } else {
-                out.text(&as_text(&report))?
+                out.text(&as_text(&report))?;
             }
             out.finish()
         }
@@ -115,5 +115,6 @@ fn as_text(report: &Report) -> String {
     ];
     lines.extend(report.cursors.iter().map(|(sink, next)| ("cursor", format!("{sink} goes on at {next}"))));
     lines.extend(report.offsets.iter().map(|(source, bytes)| ("offset", format!("{source}, {bytes} bytes"))));
-    lines.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect()
+    let lines: Vec<String> = lines.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect();
+    lines.concat()
 }

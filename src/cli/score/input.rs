@@ -157,9 +157,8 @@ pub(super) fn write_object(
     }
     for (name, cell) in header.iter().zip(record).filter(|(_, cell)| !is_missing(cell)) {
         let cell = text(cell)?;
-        let write = |out: &mut Vec<u8>| match is_json_number(cell) {
-            true => out.extend_from_slice(cell.as_bytes()),
-            false => write_json_string(cell, out),
+        let write = |out: &mut Vec<u8>| {
+            if is_json_number(cell) { out.extend_from_slice(cell.as_bytes()) } else { write_json_string(cell, out) }
         };
         member(name, &write, out)?;
     }
