@@ -70,7 +70,7 @@ fn csv(stream: Box<dyn BufRead>, id: &Pointer, slice: &mut Slice<'_>, out: &mut 
             Ok(()) => slice.add(&object, out)?,
             Err(reason) => {
                 slice.write(out)?;
-                slice.problem(ProblemKind::Malformed, &format!("record {number}: {reason}"), None, out)?;
+                slice.problem(ProblemKind::Malformed, &format!("record {number}: {reason}"), None, None, out)?;
             }
         }
     }
@@ -203,18 +203,21 @@ impl Slice<'_> {
             BadKind::Malformed => ProblemKind::Malformed,
             BadKind::Oversized => ProblemKind::Oversized,
         };
-        self.problem(kind, &bad.reason, bad.id.map(|id| batch.str(id)), out)
+        let source = Some(batch.str(bad.source)).filter(|source| !source.is_empty());
+        self.problem(kind, &bad.reason, source, bad.id.map(|id| batch.str(id)), out)
     }
 
     fn problem(
         &mut self,
         kind: ProblemKind,
         reason: &str,
+        source: Option<&str>,
         id: Option<&str>,
         out: &mut Output<'_>,
     ) -> Result<(), Failure> {
         self.line.clear();
         let mut problem = Problem::new(kind, reason);
+        problem.source = source.map(Into::into);
         problem.id = id.map(Into::into);
         problem.write_json(&mut self.line);
         self.line.push(b'\n');

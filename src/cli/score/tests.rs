@@ -84,7 +84,7 @@ fn each_event_gets_its_verdict_in_the_order_of_the_input() {
     assert_eq!((&found[0]["source"], &found[0]["model"]), (&"score".into(), &"two@1".into()));
     assert_eq!(found[0]["features"], serde_json::json!({ "a": 1, "b": 1 }));
     assert!(found[0].get("sequence").is_none() && found[0].get("decided").is_none());
-    assert_eq!(found[1]["status"], 400);
+    assert_eq!((&found[1]["status"], &found[1]["source"]), (&400.into(), &"score".into()));
     near(&found[2]["score"], 0.982_013_79);
     assert_eq!((&found[2]["id"], &found[2]["decision"]), (&"2".into(), &"block".into()));
     assert_eq!(found[2]["reasons"], serde_json::json!(["a"]));
