@@ -14,6 +14,10 @@ pub const SECRET_FILE_BYTES_MAX: u64 = 1 << 20;
 /// Shortest key for an HMAC: under it guessing is cheaper than it should be.
 pub const HMAC_KEY_BYTES_MIN: usize = 16;
 
+/// Shortest and longest token.
+pub const TOKEN_BYTES_MIN: usize = 16;
+pub const TOKEN_BYTES_MAX: usize = 4096;
+
 /// A file that a key names.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
@@ -26,12 +30,15 @@ pub(super) struct Named {
 /// Reads the token of a `token-file`: its one line, without the line end.
 ///
 /// # Errors
-/// When the file cannot be read or holds no line, more than one, or characters that no header can carry.
+/// When the file cannot be read or its line is too short, too long, or of characters that no header can carry.
 pub fn read_token(path: &Path) -> io::Result<String> {
     let text = String::from_utf8(read(path)?).map_err(|_| invalid("a token in ASCII"))?;
     let token = text.trim_end_matches(['\n', '\r']);
-    if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
-        return Err(invalid("one line with a token of visible ASCII characters"));
+    let fits = (TOKEN_BYTES_MIN..=TOKEN_BYTES_MAX).contains(&token.len());
+    if !fits || !token.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err(invalid(&format!(
+            "one line with a token of {TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} visible ASCII characters"
+        )));
     }
     Ok(token.to_owned())
 }

@@ -91,7 +91,7 @@ impl Kind {
             Self::Path => "the path of a file".to_owned(),
             Self::AbsolutePath => "an absolute path".to_owned(),
             Self::Listen => "\"unix:/absolute/path\" or an address with its port, as in \"127.0.0.1:8080\"".to_owned(),
-            Self::Mode => "a file mode in octal, as in \"0660\"".to_owned(),
+            Self::Mode => "a file mode in octal from \"0600\" to \"0777\", as in \"0660\"".to_owned(),
             Self::Pointer => "a JSON pointer, as in \"/id\"".to_owned(),
             Self::KeyPointer => {
                 "a JSON pointer, a list of them, or { pointer = \"/PAN\", hmac-key-file = \"FILE\" }".to_owned()

@@ -29,6 +29,18 @@ pub struct Text {
 /// # Errors
 /// Every fault that could be found, at once.
 pub fn load(file: &Path) -> Result<Loaded, Problems> {
+    load_with(file, &mut |_, _| Vec::new())
+}
+
+/// A look at the things behind a config that is typed, with where each key's value comes from.
+pub type Look<'a> = dyn FnMut(&Config, &dyn Fn(&str) -> Origin) -> Vec<Problem> + 'a;
+
+/// The same, with a further look (at the model, say) whose faults are reported together with the others. It
+/// is left out where `[model]` itself is at fault.
+///
+/// # Errors
+/// Every fault that could be found, at once.
+pub fn load_with(file: &Path, look: &mut Look<'_>) -> Result<Loaded, Problems> {
     let main = read(file).map_err(|problem| Problems(vec![problem]))?;
     let mut problems = Vec::new();
     let mut texts = vec![main];
@@ -42,6 +54,12 @@ pub fn load(file: &Path) -> Result<Loaded, Problems> {
     let env = |name: &str| std::env::var(name).ok();
     let (config, mut reader) = assemble(&texts, &host, &env);
     files::check(&mut reader);
+    if let Some(config) = &config
+        && !reader.problems.iter().any(|problem| problem.key.starts_with("model"))
+    {
+        let more = look(config, &|key| reader.origin(key));
+        reader.problems.extend(more);
+    }
     reader.problems.extend(problems);
     finish(config, reader, &texts)
 }

@@ -47,7 +47,7 @@ pub use endpoint::{Endpoint, Tls};
 pub use key::{Key, Kind, Preset, TableDoc};
 pub use limits::Limits;
 pub use listen::{Listen, ListenError, SOCKET_PATH_BYTES_MAX};
-pub use load::{CONF_D_FILES_MAX, Text, load, parse};
+pub use load::{CONF_D_FILES_MAX, Look, Text, load, load_with, parse};
 pub use log::{Log, LogFormat, LogLevel};
 pub use mapping::{EventMapping, KEY_POINTERS_MAX, KeyMapping, SourceMapping};
 pub use memory::{DoesNotFitMemory, MemoryPlan, ModelCost};

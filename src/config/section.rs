@@ -242,11 +242,11 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// Permission bits, 0 to 0o777.
+    /// Permission bits, 0o600 to 0o777: the daemon's own user is not shut out.
     pub fn mode(&mut self, key: &Key) -> u32 {
         self.value(key, |node| match &node.value {
             Value::Text(text) if (3..=4).contains(&text.len()) => {
-                u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777).ok_or_else(String::new)
+                u32::from_str_radix(text, 8).ok().filter(|mode| (0o600..=0o777).contains(mode)).ok_or_else(String::new)
             }
             _ => Err(String::new()),
         })

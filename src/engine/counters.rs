@@ -1,9 +1,9 @@
 //! What the engine counts. The names they are shown under stand in `service::metrics`.
 
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 
 /// One source's counts, by outcome.
 #[derive(Debug, Default)]

@@ -137,8 +137,7 @@ impl Inbox {
                 return Next::Closed;
             }
             state.asleep = true;
-            let (woken, timeout) =
-                self.changed.wait_timeout(state, idle).unwrap_or_else(PoisonError::into_inner);
+            let (woken, timeout) = self.changed.wait_timeout(state, idle).unwrap_or_else(PoisonError::into_inner);
             state = woken;
             state.asleep = false;
             if timeout.timed_out() && !holding && !state.committing && state.waiting.is_empty() && !state.closed {

@@ -202,12 +202,7 @@ impl Shared {
         Ok(true)
     }
 
-    fn commit(
-        &self,
-        chunks: &[Arc<Chunk>],
-        quarantine: Vec<QuarantineEntry>,
-        events: usize,
-    ) -> Result<(), StoreError> {
+    fn commit(&self, chunks: &[Arc<Chunk>], quarantine: Vec<QuarantineEntry>, events: usize) -> Result<(), StoreError> {
         if !chunks.is_empty() || !quarantine.is_empty() {
             let begin = Instant::now();
             if let Some(writer) = lock(&self.writer).as_mut() {

@@ -154,7 +154,7 @@ impl ListenOptions {
             return Err(ListenError::Mode(self.socket_mode));
         }
         let knows_clients = self.token_file.is_some() || self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
-        if !self.listen.is_local() && !(self.tls.is_some() && knows_clients) {
+        if !self.listen.is_local() && (self.tls.is_none() || !knows_clients) {
             return Err(ListenError::Open(self.listen.clone()));
         }
         Ok(())

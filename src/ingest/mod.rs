@@ -28,8 +28,8 @@ mod tls;
 #[cfg(test)]
 mod tests;
 
-pub use admin::{Admin, AdminRoutes, Health};
 pub use crate::event::{Attributes, Budget, Exhausted, Form, Permit};
+pub use admin::{Admin, AdminRoutes, Health};
 pub use http::EventRoutes;
 pub use intake::{Answer, Intake, Outcome, Submission};
 pub use limits::Limits;

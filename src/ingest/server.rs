@@ -203,13 +203,13 @@ where
             Ok::<_, Infallible>(response)
         }
     });
+    // No `pipeline_flush`: with it hyper keeps an answer back while half of the next request's head is there.
     let mut connection = pin!(
         http1::Builder::new()
             .header_read_timeout(None)
             .half_close(true)
             .max_buf_size(READ_BUFFER_BYTES_MAX)
             .max_header_size(limits.head_bytes_max)
-            .pipeline_flush(true)
             .serve_connection(io, service)
     );
     let tick = limits.head_timeout.min(limits.idle_timeout).min(limits.write_timeout) / 4;

@@ -77,6 +77,8 @@ impl Decisions {
             }
             // Scores of a dense network are f32: a score that prints as 0.9 has reached a threshold of 0.9.
             let threshold = cut(threshold);
+            // Equal after the same rounding is what is meant.
+            #[allow(clippy::float_cmp)]
             if let Some((_, other)) = thresholds.iter().find(|(other, _): &&(f64, String)| *other == threshold) {
                 problems.add(reader.key(name), format!("the same threshold as {other:?}; expected another"));
             }

@@ -21,11 +21,13 @@ pub struct LoadOptions {
     pub memory_bytes_max: u64,
     /// Most rows of one call to [`Scorer::score`].
     pub max_batch: usize,
+    /// The code that runs the layers; None takes the fastest that this processor has.
+    pub kernel: Option<Kernel>,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { public_key: None, memory_bytes_max: 16 << 20, max_batch: 1024 }
+        Self { public_key: None, memory_bytes_max: 16 << 20, max_batch: 1024, kernel: None }
     }
 }
 
@@ -62,7 +64,8 @@ pub fn load_with_reference(dir: &Path, options: &LoadOptions) -> Result<(Bundle,
     let manifest = Manifest::parse(&text, &manifest_file)?;
     let file = dir.join(&manifest.file);
     let bytes = read_weights(&file, &manifest, options)?;
-    let (bundle, reference) = build(manifest, manifest_sha256, &bytes, &file, Kernel::best())?;
+    let (bundle, reference) =
+        build(manifest, manifest_sha256, &bytes, &file, options.kernel.unwrap_or_else(Kernel::best))?;
     drop(bytes);
     let mut scorer = bundle.scorer(1);
     let parity = parity::check(&dir, &mut scorer)?;

@@ -18,7 +18,7 @@ pub struct Network {
     pub layers: Vec<Layer>,
 }
 
-/// One layer. Names are prefixes of tensors, as a PyTorch `state_dict` has them.
+/// One layer. Names are prefixes of tensors, as a `PyTorch` `state_dict` has them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Layer {
     /// `NAME.weight` [out, in] and, if `bias`, `NAME.bias` [out].

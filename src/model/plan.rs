@@ -187,5 +187,7 @@ fn softmax(row: &mut [f32]) {
         *x = (*x - most).exp();
         sum += *x;
     }
-    row.iter_mut().for_each(|x| *x /= sum);
+    for x in row {
+        *x /= sum;
+    }
 }

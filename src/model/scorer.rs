@@ -88,7 +88,9 @@ impl Scorer {
         rest.fill(f64::NAN);
         self.plan.run(rows, out, &mut self.scratch);
         let output = self.plan.output();
-        out.iter_mut().for_each(|margin| *margin = output.score(*margin));
+        for margin in out {
+            *margin = output.score(*margin);
+        }
     }
 
     /// Finds which features raised the score of `row`: those whose replacement by their baseline lowers it

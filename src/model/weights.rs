@@ -174,13 +174,11 @@ impl Reading<'_> {
 
     fn shape(&mut self, name: &str) -> Option<Vec<usize>> {
         self.asked.push(name.to_owned());
-        match self.file.tensor(name) {
-            Ok(view) => Some(view.shape().to_vec()),
-            Err(_) => {
-                self.problems.add(name, "expected this tensor, found none of that name");
-                None
-            }
-        }
+        let Ok(view) = self.file.tensor(name) else {
+            self.problems.add(name, "expected this tensor, found none of that name");
+            return None;
+        };
+        Some(view.shape().to_vec())
     }
 
     /// Converts a tensor whose shape is right.

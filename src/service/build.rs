@@ -45,6 +45,7 @@ fn load_bundle(config: &Config) -> Result<Bundle, ModelError> {
         // A quarter at most: queues and the index need the rest.
         memory_bytes_max: config.limits.memory.bytes() / 4,
         max_batch: WAVE_EVENTS_MAX,
+        ..LoadOptions::default()
     };
     model::load(&config.model.bundle, &options)
 }

@@ -67,13 +67,14 @@ impl Snapshot {
         }
         add("events", "Events by what became of them", true, values);
         let decided = view.engine.counters().decided();
-        let values = decided.into_iter().map(|((decision, model), count)| {
-            (vec![("decision", decision), ("model", model)], number(count))
-        });
+        let values = decided
+            .into_iter()
+            .map(|((decision, model), count)| (vec![("decision", decision), ("model", model)], number(count)));
         add("verdicts", "Verdicts made", true, values.collect());
-        let connections = view.sources.iter().map(|source| {
-            (vec![("source", source.origin.name.clone())], load(&source.connections.open))
-        });
+        let connections = view
+            .sources
+            .iter()
+            .map(|source| (vec![("source", source.origin.name.clone())], load(&source.connections.open)));
         add("connections", "Connections open", false, connections.collect());
 
         let by_sink = |value: &dyn Fn(&crate::forward::SinkStatus) -> f64| {
@@ -81,9 +82,8 @@ impl Snapshot {
         };
         add("sink_delivered", "Verdicts confirmed by the sink", true, by_sink(&|sink| load(&sink.delivered)));
         let errors = view.sinks.iter().flat_map(|sink| {
-            [("transient", &sink.transient), ("poison", &sink.poison)].map(|(kind, count)| {
-                (vec![("sink", sink.name.clone()), ("kind", kind.to_owned())], load(count))
-            })
+            [("transient", &sink.transient), ("poison", &sink.poison)]
+                .map(|(kind, count)| (vec![("sink", sink.name.clone()), ("kind", kind.to_owned())], load(count)))
         });
         add("sink_errors", "Errors of the sink", true, errors.collect());
         let lag_of = |sink: &crate::forward::SinkStatus| lag(&view.store, &sink.name);
@@ -145,9 +145,5 @@ impl Collector for Snapshot {
 }
 
 fn write(counter: bool, value: f64, metric: &mut MetricEncoder<'_>) -> Result<(), fmt::Error> {
-    if counter {
-        metric.encode_counter::<NoLabelSet, f64, f64>(&value, None)
-    } else {
-        metric.encode_gauge(&value)
-    }
+    if counter { metric.encode_counter::<NoLabelSet, f64, f64>(&value, None) } else { metric.encode_gauge(&value) }
 }

@@ -2,8 +2,8 @@
 
 use super::admin::View;
 use crate::forward::SinkStatus;
-use crate::store::{Room, Stats, Store, WindowCut};
 use crate::model;
+use crate::store::{Room, Stats, Store, WindowCut};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};

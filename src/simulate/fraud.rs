@@ -40,7 +40,7 @@ fn stolen(customer: &Customer, midnight: i64, draws: &mut Draws, out: &mut Vec<T
     let away = draws.lognormal(usual, 0.8);
     let home_country = draws.chance(0.65);
     let mut time = midnight + seconds(draws.between(0.0, 24.0));
-    for _ in 0..1 + draws.below(6) {
+    for _ in 0..=draws.below(6) {
         let category = pick(
             draws,
             &[

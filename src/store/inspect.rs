@@ -30,4 +30,6 @@ pub struct Report {
 pub fn report(_dir: &Path) -> Result<Report, StoreError> {
     Ok(Report::default())
 }
-pub fn quarantine(_dir: &Path) -> Result<Vec<(QuarantineInfo, super::QuarantineEntry)>, StoreError> { Ok(vec![]) }
+pub fn quarantine(_dir: &Path) -> Result<Vec<(QuarantineInfo, super::QuarantineEntry)>, StoreError> {
+    Ok(vec![])
+}

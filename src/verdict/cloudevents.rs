@@ -1,7 +1,7 @@
 //! The structured CloudEvents 1.0 form: the verdict as `data`, its own identity as the event's.
 
-use super::json::{write_decided, write_json, write_json_string};
 use super::Verdict;
+use super::json::{write_decided, write_json, write_json_string};
 
 /// The type of every verdict's CloudEvent.
 pub const VERDICT_TYPE: &str = "verdictd.verdict.v1";

@@ -45,7 +45,7 @@ fn write_score(score: Option<f64>, out: &mut Vec<u8>) {
     };
     #[allow(clippy::cast_possible_truncation)]
     let short = score as f32;
-    let _ = if f64::from(short) == score { write!(out, "{short}") } else { write!(out, "{score}") };
+    let _ = if f64::from(short) == score { write!(out, "{short:?}") } else { write!(out, "{score:?}") };
 }
 
 /// Milliseconds since 1970 as RFC 3339 with three decimals always, so that lines align.

@@ -53,7 +53,7 @@ fn a_score_reads_back_exactly_even_where_it_is_no_f32() {
     for score in [0.1, 1.0, 1e-9, f64::from(0.1_f32), 5e-324, f64::MAX] {
         let verdict = Verdict { score: Some(score), ..verdict() };
         let json: serde_json::Value = serde_json::from_str(&text(|out| write_json(&verdict, out))).unwrap();
-        let read = json["score"].as_f64().unwrap();
+        let read: f64 = json["score"].to_string().parse().unwrap();
         #[allow(clippy::cast_possible_truncation, clippy::float_cmp)]
         let same = read == score || read as f32 == score as f32 && f64::from(score as f32) == score;
         assert!(same, "{score} became {read}");

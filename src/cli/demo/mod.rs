@@ -64,8 +64,7 @@ impl Demo {
     /// When it could not be carried through.
     pub fn run(&self, out: &mut impl Write) -> Result<bool, DemoError> {
         let (folder, temporary) = self.folder()?;
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(DemoError::Runtime)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(DemoError::Runtime)?;
         let outcome = runtime.block_on(self.carry_out(&folder));
         let held = matches!(&outcome, Ok(figures) if figures.findings.is_empty());
         match &outcome {

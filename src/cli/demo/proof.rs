@@ -1,8 +1,8 @@
 //! The proof: answers, file sink and quarantine held against each other.
 
+use super::DemoError;
 use super::plan::{Line, Plan};
 use super::sender::Answers;
-use super::DemoError;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 

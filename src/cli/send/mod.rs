@@ -31,8 +31,7 @@ pub const CONNECTIONS_MAX: usize = 64;
 
 #[derive(Args, Clone, Debug)]
 pub struct SendArgs {
-    /// The daemon: unix:/path, host:port or https://host:port
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", help = "The daemon: unix:/path, host:port or https://host:port")]
     pub to: Address,
     /// Events, one JSON object a line, or CSV with a header row; standard input where not given or "-"
     pub file: Option<PathBuf>,

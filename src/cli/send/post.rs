@@ -125,7 +125,7 @@ fn settle(
             Some(AnswerLine { decision: Some(_), .. }) => posted.acked += 1,
             Some(AnswerLine { status: Some(400 | 409 | 413), .. }) => posted.refused += 1,
             _ => {
-                why = String::from_utf8_lossy(line).trim().to_owned();
+                String::from_utf8_lossy(line).trim().clone_into(&mut why);
                 later.push(n);
                 continue;
             }

@@ -114,7 +114,7 @@ fn conf_d_is_read_in_name_order_and_named_files_are_looked_at() {
     std::fs::write(dir.path().join("token"), "two words\n").unwrap();
     assert!(load(&file).unwrap_err().to_string().contains("expected one line with a token"));
 
-    std::fs::write(dir.path().join("token"), "s3cret\n").unwrap();
+    std::fs::write(dir.path().join("token"), "s3cret-0123456789\n").unwrap();
     let loaded = load(&file).unwrap();
     assert_eq!(loaded.config.dedup.window, Period::days(2));
     assert_eq!(loaded.files.len(), 3);

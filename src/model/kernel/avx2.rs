@@ -56,6 +56,8 @@ pub fn run(layer: &Packed, x: &[Lane], rows: usize, y: &mut [Lane]) {
 }
 
 /// R rows from `row` by P panels from `panel`, all sums in registers.
+// Counted loops with constant bounds: unrolled, with every sum in a register.
+#[allow(clippy::needless_range_loop)]
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn block<const R: usize, const P: usize>(layer: &Packed, x: &[Lane], y: &mut [Lane], row: usize, panel: usize) {

@@ -31,8 +31,8 @@ fn dot(layer: &Packed, x: &[Lane], y: &mut [Lane]) {
                 *sum += w * x;
             }
         }
-        let [a, b, c, d, e, f, g, h] = sums;
-        *value = layer.fused.apply(*value + (((a + e) + (c + g)) + ((b + f) + (d + h))));
+        let four: [f32; 4] = std::array::from_fn(|n| sums[n] + sums[n + 4]);
+        *value = layer.fused.apply(*value + ((four[0] + four[2]) + (four[1] + four[3])));
     }
     if let Some(y) = y.first_mut() {
         *y = out;
