@@ -210,7 +210,7 @@ fn must_be_set_aside(entries: &[Value], kind: &str, refused: &[&Refused]) {
 
 #[test]
 fn what_was_answered_outlives_any_kill() {
-    let rounds = support::from_env("VERDICTD_TEST_KILL_ROUNDS", 100);
+    let rounds = support::from_env("VERDICTD_TEST_KILL_ROUNDS", 200);
     let (seed, mut random) = support::random(rand::random());
     // Shown where the test fails.
     println!("VERDICTD_TEST_SEED={seed} repeats these choices");

@@ -17,6 +17,7 @@ pub fn ndjson(ids: impl IntoIterator<Item = String>) -> String {
 }
 
 /// Posts one plain event and expects its verdict.
+#[track_caller]
 pub fn verdict(client: &mut Client, id: &str, amount: f64) -> Reply {
     let reply = client.post(JSON, event(id, amount)).expect("an answer");
     assert_eq!(reply.status, 200, "{}", reply.text());
@@ -25,6 +26,7 @@ pub fn verdict(client: &mut Client, id: &str, amount: f64) -> Reply {
 }
 
 /// What `quarantine list --json` prints: an object a line.
+#[track_caller]
 pub fn quarantine(site: &Site) -> Vec<Value> {
     let done = configured(site, &["quarantine", "list", "--json"]);
     assert!(done.status.success(), "{done:?}");
@@ -32,6 +34,7 @@ pub fn quarantine(site: &Site) -> Vec<Value> {
 }
 
 /// Waits until the sink has this many lines, and gives them.
+#[track_caller]
 pub fn sink_lines(site: &Site, count: usize) -> Vec<String> {
     let found = child::poll(child::WATCHDOG, || {
         let text = std::fs::read_to_string(site.sink()).unwrap_or_default();
