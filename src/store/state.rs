@@ -37,6 +37,11 @@ pub struct State {
 }
 
 impl State {
+    /// The state of a new store.
+    pub fn new(seed: u64) -> Self {
+        Self { format: FORMAT, seed, log_floor: 1, next: 1, quarantine_next: 1, quarantine_floor: 1, ..Self::default() }
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64);
         put_bytes(&mut out, STATE.as_bytes());
@@ -100,6 +105,11 @@ pub fn decode_gaps(body: &[u8]) -> Result<Vec<(u64, u64)>, Malformed> {
         gaps.push((from, from.saturating_add(reader.varint()?)));
     }
     Ok(gaps)
+}
+
+/// The name a meta entry starts with.
+pub fn meta_name(body: &[u8]) -> Result<&str, Malformed> {
+    Reader::new(body).text()
 }
 
 pub fn encode_cursor(name: &str, next: u64) -> Vec<u8> {
