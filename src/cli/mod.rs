@@ -1,1 +1,145 @@
-//! cli (to be written)
+//! The commands: arguments in, exit code out. One file a command.
+//!
+//! Rules: results go to stdout, all else to stderr; a command returns a [`Failure`] and does not exit; the
+//! codes are in [`failure`].
+
+pub mod bench;
+mod check;
+pub mod client;
+pub mod demo;
+mod failure;
+mod init;
+mod model;
+mod output;
+mod quarantine;
+mod run;
+mod score;
+pub mod send;
+mod status;
+mod store;
+
+pub use failure::{ExitCode, Failure};
+
+use crate::config::CONFIG_FILE;
+use clap::{Args, Parser, Subcommand};
+use output::{Mark, say};
+use std::{panic::catch_unwind, path::PathBuf};
+
+/// Scores events at the edge: an event in, one durable verdict out.
+#[derive(Debug, Parser)]
+#[command(name = "verdictd", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 good, 1 the thing checked does not hold, 64 usage, 70 bug, 74 I/O of the \
+state directory, 77 permission, 78 config.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the daemon
+    Run(run::RunArgs),
+    /// The main job, whole, on a private directory: with repeats, bad input and a kill, and the proof
+    Demo(demo::Demo),
+    /// Look for every fault of the config; show the memory plan and the effective config
+    Check(check::CheckArgs),
+    /// Print a complete commented starter config
+    Init(init::InitArgs),
+    /// Post events until each is acked; print their verdicts
+    Send(send::SendArgs),
+    /// Measure throughput and latency on this box, beside the floor of the same run
+    Bench(bench::BenchArgs),
+    /// The smallest server that keeps the same promise, for bench
+    #[command(hide = true)]
+    BenchFloor(bench::FloorArgs),
+    /// Score a file of events offline
+    Score(score::ScoreArgs),
+    /// Show what the running daemon does
+    Status(status::StatusArgs),
+    /// Look into a store, also of a stopped or damaged one, without changing a byte
+    #[command(subcommand)]
+    Store(store::StoreCommand),
+    /// Look at what was set aside, and why
+    #[command(subcommand)]
+    Quarantine(quarantine::QuarantineCommand),
+    /// Look at a model bundle
+    #[command(subcommand)]
+    Model(model::ModelCommand),
+}
+
+/// Where the config is.
+#[derive(Args, Clone, Debug)]
+struct ConfigArg {
+    /// The config; conf.d/*.toml beside it is laid over it
+    #[arg(long, value_name = "FILE", default_value = CONFIG_FILE)]
+    config: PathBuf,
+}
+
+/// Parses the arguments and runs the command.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::Usage } else { ExitCode::Good };
+        }
+    };
+    let Ok(result) = catch_unwind(|| dispatch(cli.command)) else {
+        say(Mark::Error, "this is a bug of verdictd; the lines above say where");
+        return ExitCode::Bug;
+    };
+    match result {
+        Ok(()) => ExitCode::Good,
+        Err(failure) => {
+            say(Mark::Error, &failure.message);
+            failure.code
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Demo(args) => demo(&args),
+        Command::Send(args) => said(send::run(&args)),
+        Command::Bench(args) => said(bench::run(&args)),
+        Command::BenchFloor(args) => said(bench::run_floor(&args)),
+        Command::Score(args) => score::run(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Store(command) => store::run(&command),
+        Command::Quarantine(command) => quarantine::run(&command),
+        Command::Model(command) => model::run(&command),
+    }
+}
+
+/// The end of a command that has said why itself.
+fn said(code: u8) -> Result<(), Failure> {
+    match ExitCode::from(code) {
+        ExitCode::Good => Ok(()),
+        code => Err(Failure::said(code)),
+    }
+}
+
+fn demo(args: &demo::Demo) -> Result<(), Failure> {
+    match args.run(&mut std::io::stdout()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failure::said(ExitCode::DoesNotHold)),
+        Err(error @ demo::DemoError::NotEmpty(_)) => Err(Failure::usage(error.to_string())),
+        Err(error @ demo::DemoError::File { .. }) => Err(Failure::new(ExitCode::Io, error.to_string())),
+        Err(error) => Err(Failure::does_not_hold(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+}

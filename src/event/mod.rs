@@ -4,9 +4,27 @@
 //! the text that is kept (identities, keys, field texts), one for the items, one for the fields.
 
 mod batch;
+mod budget;
+mod cloudevents;
+mod decode;
+mod fingerprint;
+mod identity;
 mod pointer;
 mod time;
+mod trie;
+mod walk;
+
+#[cfg(test)]
+mod tests;
 
 pub use batch::{BadKind, BadRecord, Event, EventBatch, Field, Item, Span};
-pub use pointer::{Pointer, PointerError};
+pub use budget::{Budget, Exhausted, Permit};
+pub use cloudevents::Attributes;
+pub use decode::{Decoder, Form};
+pub use fingerprint::identity_fingerprint;
+pub use identity::{ID_BYTES_MAX, IdentityRules, KEY_BYTES_MAX, KeyRule, SOURCE_BYTES_MAX, SourceRule};
+pub use pointer::{POINTER_PARTS_MAX, Pointer, PointerError};
 pub use time::{TimeError, Timestamp};
+pub use walk::DEPTH_MAX;
+
+use trie::Trie;

@@ -15,6 +15,12 @@ pub enum TimeError {
 }
 
 impl Timestamp {
+    /// The wall clock.
+    #[must_use]
+    pub fn now() -> Self {
+        Self(jiff::Timestamp::now().as_microsecond())
+    }
+
     /// Reads RFC 3339; a blank may stand for the `T`, and a time without a zone is UTC. Digits past the
     /// microsecond are cut off.
     ///

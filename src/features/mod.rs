@@ -1,1 +1,166 @@
-//! features (to be written)
+//! An event's fields to a row of numbers: what a bundle's `[[feature]]` tables declare.
+//!
+//! ```toml
+//! [[feature]]
+//! name = "TX_AMOUNT"
+//! from = "/TX_AMOUNT"                                     # JSON pointer into the event
+//! transform = [{ log1p = true }, { standardise = { mean = 3.1, std = 1.2 } }]
+//! missing = "unscorable"                                  # the default
+//! baseline = 0.0                                          # the default, after the transforms
+//! ```
+//!
+//! **Values.** A number is itself, `true` and `false` are 1 and 0, `null` counts as missing. A text is
+//! never read as a number, whatever it looks like: the event is then unscorable and says so.
+//!
+//! **Transforms**, applied in order, in f64:
+//!
+//! | step | gives |
+//! |---|---|
+//! | `log1p = true` | ln(1 + x) |
+//! | `standardise = { mean, std }` | (x - mean) / std |
+//! | `min-max = { min, max }` | (x - min) / (max - min), not clipped |
+//! | `clip = { min, max }` | x held within them; one of the two may be left out |
+//! | `sin = { period }`, `cos = { period }` | sin or cos of 2πx / period |
+//! | `hour-of-day = ZONE` | hours since midnight, 0 to below 24, minutes as a fraction |
+//! | `day-of-week = ZONE` | 0 Monday to 6 Sunday |
+//! | `night = ZONE` | 1 from 00:00 to 06:59:59, else 0 |
+//! | `weekend = ZONE` | 1 on Saturday and Sunday, else 0 |
+//! | `one-hot = { values = […] }` | a column a value, named `FEATURE=value`; `unknown = "zeros"` or `"unscorable"` |
+//! | `hash = { buckets = N }` | N columns `FEATURE#0` …, a 1 at xxh3-64(text) mod N |
+//!
+//! `ZONE` is `"UTC"` or a fixed offset as in `"+03:00"`. The time steps stand first and read RFC 3339 or a
+//! number since 1970 (seconds, milliseconds or microseconds by its size). `one-hot` and `hash` stand last;
+//! where they stand alone they take texts, whole numbers (as their decimal digits) and `true`/`false`.
+//!
+//! **Missing** is one of `"unscorable"`, `"nan"`, a number that stands for the field before the steps
+//! after a time step (so an hour, not a time), and for a lone `one-hot` or `hash` `"zeros"`.
+//!
+//! The sums are f64 and cut to f32 at the end. A value that is no finite f32 makes the event unscorable;
+//! only `missing = "nan"` puts a NaN in a row.
+//!
+//! `window = …` features are declared in the same tables and refused by name in this version.
+
+mod read;
+mod spec;
+mod transform;
+
+#[cfg(test)]
+mod tests;
+
+pub use read::{Problem, Problems, Reader, as_number, found};
+pub use spec::{COLUMNS_MAX, FEATURES_MAX, read_features};
+
+use crate::event::{Field, Pointer};
+use std::fmt;
+use std::ops::Range;
+use transform::{Clock, Feature};
+
+/// Why an event has no row. Its text is a reason of the verdict: short and free of the event's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unscorable<'a> {
+    pub feature: &'a str,
+    pub why: Why,
+}
+
+/// What was wrong with a feature's field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    Missing,
+    /// A number was expected, this kind of value was found.
+    NotNumber(&'static str),
+    /// A time was expected, this kind of value was found.
+    NotTime(&'static str),
+    /// A text, whole number or boolean was expected, this kind of value was found.
+    NotCategory(&'static str),
+    /// A value that `one-hot` does not list, under `unknown = "unscorable"`.
+    UnknownValue,
+    /// The transforms give no finite f32.
+    NotFinite,
+}
+
+impl fmt::Display for Unscorable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.feature, self.why)
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("missing"),
+            Self::NotNumber(found) => write!(f, "expected a number, found {found}"),
+            Self::NotTime(found) => write!(f, "expected a time, found {found}"),
+            Self::NotCategory(found) => write!(f, "expected a text or whole number, found {found}"),
+            Self::UnknownValue => f.write_str("value not listed in one-hot"),
+            Self::NotFinite => f.write_str("out of range"),
+        }
+    }
+}
+
+/// A bundle's features, compiled: which fields to look for, and how a row is made of them.
+#[derive(Clone, Debug)]
+pub struct FeatureSet {
+    pointers: Vec<Pointer>,
+    /// A name a column.
+    names: Vec<String>,
+    features: Vec<Feature>,
+}
+
+impl FeatureSet {
+    /// The fields to look for in each event, each once, in the order that [`Self::fill`] expects.
+    #[must_use]
+    pub fn pointers(&self) -> &[Pointer] {
+        &self.pointers
+    }
+
+    /// The columns' names, in the order of the model's inputs.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Columns of a row.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Number of features; one may have several columns.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.features.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.features.is_empty()
+    }
+
+    /// The name of feature `n` as declared; empty where there is no such feature.
+    #[must_use]
+    pub fn feature(&self, n: usize) -> &str {
+        self.features.get(n).map_or("", |feature| &feature.name)
+    }
+
+    /// The columns of feature `n` and the value each has at its baseline.
+    #[must_use]
+    pub fn baseline(&self, n: usize) -> (Range<usize>, f32) {
+        self.features.get(n).map_or((0..0, 0.0), |feature| (feature.columns(), feature.baseline))
+    }
+
+    /// Makes an event's row. `fields[i]` is what `pointers()[i]` found, `text` the buffer of their texts,
+    /// `row` has [`Self::width`] places (what is past either's end is left alone or counts as missing).
+    /// Allocates nothing.
+    ///
+    /// # Errors
+    /// The first feature, in declared order, whose field cannot be used. The row then means nothing.
+    pub fn fill(&self, fields: &[Field], text: &[u8], row: &mut [f32]) -> Result<(), Unscorable<'_>> {
+        let mut clock = Clock::default();
+        for feature in &self.features {
+            let field = fields.get(feature.pointer).copied().unwrap_or(Field::Missing);
+            let Some(columns) = row.get_mut(feature.columns()) else { continue };
+            feature.fill(field, text, &mut clock, columns).map_err(|why| Unscorable { feature: &feature.name, why })?;
+        }
+        Ok(())
+    }
+}

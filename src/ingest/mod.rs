@@ -1,1 +1,40 @@
-//! ingest (to be written)
+//! How events come in: one file per source, and what the sources share.
+//!
+//! ```text
+//! listen (address, mode, who may)  ─┐
+//! tls                               ├─> server (accept, connections, time-outs, drain)
+//! socket (stream, pulse)           ─┘        │ one request
+//!                                            ├─> http  (routes of events) ─> body (budget) ─> Intake ─> reply
+//!                                            └─> admin (metrics, health, status)
+//! ```
+//!
+//! Rules: every buffer is paid for out of one [`Budget`] before it is filled; nothing waits without a
+//! limit on a client; a source knows the rest of the program by [`Intake`] alone.
+
+mod admin;
+mod body;
+mod cloudevents;
+mod http;
+mod intake;
+mod limits;
+mod listen;
+mod problem;
+mod reply;
+mod server;
+mod slices;
+mod socket;
+mod tls;
+
+#[cfg(test)]
+mod tests;
+
+pub use crate::event::{Attributes, Budget, Exhausted, Form, Permit};
+pub use admin::{Admin, AdminRoutes, Health};
+pub use http::EventRoutes;
+pub use intake::{Answer, Intake, Outcome, Submission};
+pub use limits::Limits;
+pub use listen::{Listen, ListenError, ListenOptions, Listener, TlsFiles};
+pub use problem::{Problem, ProblemKind};
+pub use reply::Reply;
+pub use server::{Connections, Routes, serve};
+pub(crate) use socket::Socket;

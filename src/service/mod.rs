@@ -1,1 +1,15 @@
-//! service (to be written)
+//! What makes it an appliance: wires sources, engine and sinks, shows itself, and ends well.
+
+mod admin;
+mod build;
+mod daemon;
+mod demo;
+mod intake;
+pub mod log;
+mod metrics;
+mod status;
+
+pub use build::{BuildError, Built, build};
+pub use daemon::{DaemonError, run};
+pub use demo::demo_config;
+pub use intake::SourceIntake;

@@ -298,3 +298,6 @@ fn check_value(
 pub fn report(dir: &Path) -> Result<Report, StoreError> {
     Inspector::open(dir).map(|inspector| inspector.report.clone())
 }
+pub fn quarantine(_dir: &Path) -> Result<Vec<(QuarantineInfo, super::QuarantineEntry)>, StoreError> {
+    Ok(vec![])
+}

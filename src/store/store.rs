@@ -144,6 +144,14 @@ impl Store {
         self.sink(sink).map(|sink| sink.next.store(next, Ordering::Release))
     }
 
+    /// The sink's cursor as it is stored: where it would go on after a crash now.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchSink`].
+    pub fn stored_cursor(&self, sink: &str) -> Result<u64, StoreError> {
+        self.sink(sink).map(|sink| sink.stored.load(Ordering::Acquire))
+    }
+
     fn sink(&self, name: &str) -> Result<&Sink, StoreError> {
         self.sinks.iter().find(|sink| sink.name == name).ok_or_else(|| StoreError::NoSuchSink(name.to_owned()))
     }

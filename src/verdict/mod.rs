@@ -1,7 +1,11 @@
 //! What goes out: the verdict and its forms.
 
+mod cloudevents;
 mod json;
+#[cfg(test)]
+mod tests;
 
+pub use cloudevents::{VERDICT_TYPE, write_cloud_event};
 pub use json::{write_json, write_json_string};
 
 /// One verdict, borrowed from wherever its record stands (a log chunk, as a rule).

@@ -1,0 +1,136 @@
+//! `verdictd check`: every fault at once; then how the budgets divide, and what is in effect and why.
+
+use super::{
+    ConfigArg, Failure,
+    failure::code_of,
+    output::{Mark, Output, say},
+};
+use crate::{
+    config::{Config, DiskPlan, Loaded, MemoryPlan, ModelCost, Origin, Problem, Problems, Setting, load_with},
+    engine::WAVE_EVENTS_MAX,
+    model::{Inspection, ModelError},
+    service::{BuildError, Built, build},
+};
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+#[derive(Args, Debug)]
+pub(super) struct CheckArgs {
+    #[command(flatten)]
+    config: ConfigArg,
+    /// Print JSON for scripts
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a good config comes to.
+struct Report {
+    loaded: Loaded,
+    memory: MemoryPlan,
+    disk: DiskPlan,
+    model: Inspection,
+}
+
+pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
+    let mut out = Output::new();
+    let result = examine(args);
+    if args.json {
+        out.json(&as_json(&result))?;
+        out.finish()?;
+        return result.map(drop).map_err(|problems| Failure::said(code_of(&problems)));
+    }
+    let report = result?;
+    for warning in &report.loaded.warnings {
+        say(Mark::Warning, &warning.to_string());
+    }
+    out.text(&as_text(&report))?;
+    out.finish()
+}
+
+fn examine(args: &CheckArgs) -> Result<Report, Problems> {
+    let mut built = None;
+    let loaded = load_with(&args.config.config, &mut |config, origin| match build(config) {
+        Ok(good) => {
+            built = Some(good);
+            Vec::new()
+        }
+        Err(errors) => errors.iter().flat_map(|error| problems(config, origin, error)).collect(),
+    })?;
+    match built {
+        Some(Built { bundle, memory, disk }) => {
+            Ok(Report { loaded, memory, disk, model: Inspection::of(&bundle, WAVE_EVENTS_MAX) })
+        }
+        // What kept it from being built has been reported.
+        None => Err(Problems(vec![Problem::of_file(&args.config.config, "the model could not be looked at")])),
+    }
+}
+
+/// What is wrong with the parts; a budget that is too small by itself has been reported with the keys.
+fn problems(config: &Config, origin: &dyn Fn(&str) -> Origin, error: &BuildError) -> Vec<Problem> {
+    match error {
+        BuildError::Model(error) => model_problems(error),
+        BuildError::Memory(error) if MemoryPlan::divide(config, ModelCost::default()).is_ok() => {
+            let message = format!("limits.memory: with this model, {error}");
+            let problem = Problem::at(&origin("limits.memory"), "limits.memory", message);
+            vec![problem.with(format!("at least \"{}\"", error.needed), config.limits.memory.to_string())]
+        }
+        BuildError::Memory(_) | BuildError::Disk(_) => Vec::new(),
+    }
+}
+
+fn model_problems(error: &ModelError) -> Vec<Problem> {
+    let permission =
+        matches!(error, ModelError::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied);
+    let single = |problem: crate::features::Problem| {
+        let place = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
+        Problem {
+            key: "model.bundle".to_owned(),
+            permission,
+            ..Problem::of_file(error.file(), format!("model.bundle: {place}{}", problem.what))
+        }
+    };
+    error.problems().into_iter().map(single).collect()
+}
+
+fn as_json(result: &Result<Report, Problems>) -> Value {
+    match result {
+        Err(problems) => json!({ "ok": false, "errors": problems.0, "warnings": [] }),
+        Ok(report) => {
+            let setting = |s: &Setting| (s.key.clone(), json!({ "value": s.json(), "origin": s.origin.to_string() }));
+            json!({
+                "ok": true,
+                "errors": [],
+                "warnings": report.loaded.warnings,
+                "files": report.loaded.files,
+                "memory": report.memory.json(),
+                "disk": report.disk.json(),
+                "model": report.model,
+                "config": report.loaded.settings.iter().map(setting).collect::<Map<_, _>>(),
+            })
+        }
+    }
+}
+
+fn as_text(report: &Report) -> String {
+    let Report { loaded, memory, disk, model } = report;
+    let files = loaded.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>();
+    let window = loaded.config.dedup.window;
+    let events = memory.index_events();
+    #[allow(clippy::cast_precision_loss)] // a figure of three digits is made of it
+    let rate = events as f64 / window.duration().as_secs_f64().max(1.0);
+    let width = loaded.settings.iter().map(|s| s.key.len()).max().unwrap_or(0);
+    let value = |s: &Setting| s.value.clone().unwrap_or_else(|| "(not set)".to_owned());
+    let value_width = loaded.settings.iter().map(|s| value(s).chars().count().min(40)).max().unwrap_or(0);
+
+    let mut lines = vec![format!("{}: good\n\nMemory\n{memory}", files.join(", "))];
+    lines.push(format!(
+        "  The dedup window of {window} fits while fewer than {rate:.1} events a second come in on average;\n  \
+         beyond that it holds the newest {events} events.\n\nDisk\n{disk}\nModel\n"
+    ));
+    lines.extend(model.to_string().lines().map(|line| format!("  {line}\n")));
+    lines.push("\nConfig in effect\n".to_owned());
+    lines.extend(
+        loaded.settings.iter().map(|s| format!("  {:width$}  {:value_width$}  {}\n", s.key, value(s), s.origin)),
+    );
+    lines.concat()
+}

@@ -1,0 +1,27 @@
+//! `verdictd init`: a complete commented starter config.
+
+use super::{Failure, output::Output};
+use crate::config::{reference, starter};
+use clap::Args;
+
+#[derive(Args, Debug)]
+pub(super) struct InitArgs {
+    /// A source of this type; may be given several times
+    #[arg(long, value_name = "TYPE", default_value = "http")]
+    source: Vec<String>,
+    /// A sink of this type; may be given several times
+    #[arg(long, value_name = "TYPE", default_value = "file")]
+    sink: Vec<String>,
+    /// Print a page of all keys in Markdown instead
+    #[arg(long, hide = true)]
+    reference: bool,
+}
+
+pub(super) fn run(args: &InitArgs) -> Result<(), Failure> {
+    let sources: Vec<&str> = args.source.iter().map(String::as_str).collect();
+    let sinks: Vec<&str> = args.sink.iter().map(String::as_str).collect();
+    let text = if args.reference { reference() } else { starter(&sources, &sinks).map_err(Failure::usage)? };
+    let mut out = Output::new();
+    out.text(&text)?;
+    out.finish()
+}

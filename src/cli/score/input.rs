@@ -1,0 +1,179 @@
+//! The input of `score`: which form it has, and its records one after the other in bounded memory.
+
+use super::{Failure, Format};
+use crate::verdict::write_json_string;
+use std::{
+    cell::Cell,
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    path::Path,
+    rc::Rc,
+};
+
+/// Longest CSV record, its quotes and all.
+pub(super) const RECORD_BYTES_MAX: usize = 16 << 20;
+
+/// A stream whose form is known.
+pub(super) struct Input {
+    pub format: Format,
+    pub stream: Box<dyn BufRead>,
+}
+
+impl Input {
+    pub fn open(file: Option<&Path>, format: Option<Format>) -> Result<Self, Failure> {
+        let file = file.filter(|file| *file != Path::new("-"));
+        let name = file.map_or_else(|| "standard input".to_owned(), |file| file.display().to_string());
+        let raw: Box<dyn Read> = match file {
+            Some(file) => Box::new(File::open(file).map_err(|error| Failure::input(&name, &error))?),
+            None => Box::new(io::stdin().lock()),
+        };
+        let mut stream: Box<dyn BufRead> = Box::new(BufReader::with_capacity(64 << 10, raw));
+        let by_name = file.and_then(Path::extension).and_then(|extension| match extension.to_str() {
+            Some("csv") => Some(Format::Csv),
+            Some("ndjson" | "jsonl" | "json") => Some(Format::Ndjson),
+            _ => None,
+        });
+        let format = match format.or(by_name) {
+            Some(format) => format,
+            None => guess(stream.fill_buf().map_err(|error| Failure::input(&name, &error))?),
+        };
+        Ok(Self { format, stream })
+    }
+}
+
+/// A line that begins with a brace is JSON.
+fn guess(head: &[u8]) -> Format {
+    match head.trim_ascii_start().first() {
+        Some(b'{' | b'[') => Format::Ndjson,
+        _ => Format::Csv,
+    }
+}
+
+/// Reads a line into `line` without its end, at most `limit` bytes and one more; what is beyond is skipped.
+/// False at the end of the input.
+pub(super) fn read_line(stream: &mut dyn BufRead, line: &mut Vec<u8>, limit: usize) -> io::Result<bool> {
+    line.clear();
+    let mut some = false;
+    loop {
+        let buffer = match stream.fill_buf() {
+            Ok(buffer) => buffer,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if buffer.is_empty() {
+            return Ok(some);
+        }
+        some = true;
+        let end = buffer.iter().position(|byte| *byte == b'\n');
+        let part = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or_default();
+        let room = (limit + 1).saturating_sub(line.len());
+        line.extend_from_slice(part.get(..room.min(part.len())).unwrap_or_default());
+        let used = part.len() + usize::from(end.is_some());
+        stream.consume(used);
+        if end.is_some() {
+            return Ok(true);
+        }
+    }
+}
+
+/// Records of a CSV. A record longer than [`RECORD_BYTES_MAX`] (a quote that is never closed) ends the input.
+pub(super) struct Records {
+    reader: csv::Reader<Metered>,
+    since_record: Rc<Cell<usize>>,
+    pub header: csv::ByteRecord,
+}
+
+impl Records {
+    pub fn new(stream: Box<dyn BufRead>) -> Result<Self, csv::Error> {
+        let since_record = Rc::new(Cell::new(0));
+        let metered = Metered { stream, read: Rc::clone(&since_record) };
+        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(metered);
+        let mut header = csv::ByteRecord::new();
+        for (n, cell) in reader.byte_headers()?.iter().enumerate() {
+            // A byte order mark is no part of the first name.
+            let cell = if n == 0 { cell.strip_prefix(b"\xef\xbb\xbf").unwrap_or(cell) } else { cell };
+            header.push_field(cell.trim_ascii());
+        }
+        Ok(Self { reader, since_record, header })
+    }
+
+    /// False at the end.
+    pub fn read(&mut self, record: &mut csv::ByteRecord) -> Result<bool, csv::Error> {
+        self.since_record.set(0);
+        self.reader.read_byte_record(record)
+    }
+}
+
+/// Counts what was read since the last record.
+struct Metered {
+    stream: Box<dyn BufRead>,
+    read: Rc<Cell<usize>>,
+}
+
+impl Read for Metered {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.stream.read(buffer)?;
+        let total = self.read.get().saturating_add(count);
+        self.read.set(total);
+        if total > RECORD_BYTES_MAX {
+            let message = format!("expected records of at most {RECORD_BYTES_MAX} bytes; is a quote not closed?");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(count)
+    }
+}
+
+/// Whether a cell says that there is no value.
+pub(super) fn is_missing(cell: &[u8]) -> bool {
+    cell.is_empty() || cell.eq_ignore_ascii_case(b"nan")
+}
+
+/// Appends a record as a JSON object: numbers as they stand, other cells as texts, missing ones left out.
+///
+/// # Errors
+/// Says what is wrong with the record.
+pub(super) fn write_object(
+    header: &csv::ByteRecord,
+    record: &csv::ByteRecord,
+    fallback_id: Option<(&str, u64)>,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
+    if record.len() != header.len() {
+        return Err(format!("expected {} cells as in the header, found {}", header.len(), record.len()));
+    }
+    let start = out.len();
+    out.push(b'{');
+    let member = |name: &[u8], write: &dyn Fn(&mut Vec<u8>), out: &mut Vec<u8>| -> Result<(), String> {
+        if out.len() > start + 1 {
+            out.push(b',');
+        }
+        write_json_string(text(name)?, out);
+        out.push(b':');
+        write(out);
+        Ok(())
+    };
+    if let Some((name, number)) = fallback_id {
+        member(name.as_bytes(), &|out| write_json_string(&number.to_string(), out), out)?;
+    }
+    for (name, cell) in header.iter().zip(record).filter(|(_, cell)| !is_missing(cell)) {
+        let cell = text(cell)?;
+        let write = |out: &mut Vec<u8>| {
+            if is_json_number(cell) { out.extend_from_slice(cell.as_bytes()) } else { write_json_string(cell, out) }
+        };
+        member(name, &write, out)?;
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+fn text(bytes: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(bytes).map_err(|_| "expected UTF-8 text".to_owned())
+}
+
+/// Whether the cell is a number as JSON writes it: `5` is one, `+5` and `007` are texts.
+fn is_json_number(cell: &str) -> bool {
+    let begins = cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    begins
+        && cell.ends_with(|c: char| c.is_ascii_digit())
+        && serde_json::from_str::<serde::de::IgnoredAny>(cell).is_ok()
+}

@@ -1,0 +1,120 @@
+//! `verdictd store`: a look into a store, also of a stopped or damaged one, without changing a byte.
+
+use super::{ConfigArg, Failure, output::Output};
+use crate::{
+    config::load,
+    store::inspect::{self, Report},
+};
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum StoreCommand {
+    /// What is in it
+    Info(StoreArgs),
+    /// Read and check everything; exit code 1 where it is damaged
+    Verify(StoreArgs),
+}
+
+/// Which store.
+#[derive(Args, Debug)]
+pub(super) struct StoreArgs {
+    #[command(flatten)]
+    pub place: Place,
+    /// Print JSON for scripts
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Place {
+    /// The state-dir, instead of the config's
+    #[arg(long, value_name = "DIR", conflicts_with = "config")]
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    config: ConfigArg,
+}
+
+impl Place {
+    /// The state-dir.
+    pub fn dir(&self) -> Result<PathBuf, Failure> {
+        match &self.dir {
+            Some(dir) => Ok(dir.clone()),
+            None => Ok(load(&self.config.config)?.config.state_dir),
+        }
+    }
+}
+
+pub(super) fn run(command: &StoreCommand) -> Result<(), Failure> {
+    let mut out = Output::new();
+    match command {
+        StoreCommand::Info(args) => {
+            let report = inspect::report(&args.place.dir()?)?;
+            if args.json {
+                out.json(&as_json(&report))?;
+            } else {
+                out.text(&as_text(&report))?;
+            }
+            out.finish()
+        }
+        StoreCommand::Verify(args) => {
+            let report = inspect::report(&args.place.dir()?)?;
+            let damage = report.damage.len();
+            if args.json {
+                out.json(&as_json(&report))?;
+            } else if damage == 0 {
+                out.line(&format!("whole: {} verdicts in {} chunks", report.records, report.chunks))?;
+            } else {
+                for line in &report.damage {
+                    out.line(line)?;
+                }
+            }
+            out.finish()?;
+            match damage {
+                0 => Ok(()),
+                n => Err(Failure::does_not_hold(format!("the store is damaged in {n} places"))),
+            }
+        }
+    }
+}
+
+fn as_json(report: &Report) -> Value {
+    let cursors = report.cursors.iter().map(|(sink, next)| (sink.clone(), (*next).into()));
+    let offsets = report.offsets.iter().map(|(source, bytes)| (source.clone(), (*bytes).into()));
+    json!({
+        "whole": report.damage.is_empty(),
+        "format": report.format,
+        "first-sequence": report.first_sequence,
+        "next-sequence": report.next_sequence,
+        "chunks": report.chunks,
+        "verdicts": report.records,
+        "file-bytes": report.file_bytes,
+        "live-bytes": report.live_bytes,
+        "cursors": cursors.collect::<Map<_, _>>(),
+        "offset-bytes": offsets.collect::<Map<_, _>>(),
+        "quarantined": report.quarantine.len(),
+        "damage": report.damage,
+    })
+}
+
+fn as_text(report: &Report) -> String {
+    let whole = if report.damage.is_empty() {
+        "whole".to_owned()
+    } else {
+        format!("damaged in {} places", report.damage.len())
+    };
+    let size = |bytes: u64| crate::config::Size(bytes).rounded();
+    let mut lines = vec![
+        ("state", whole),
+        ("format", report.format.to_string()),
+        ("sequences", format!("{} to before {}", report.first_sequence, report.next_sequence)),
+        ("verdicts", format!("{} in {} chunks", report.records, report.chunks)),
+        ("on disk", format!("{}, of it live {}", size(report.file_bytes), size(report.live_bytes))),
+        ("quarantine", format!("{} records", report.quarantine.len())),
+    ];
+    lines.extend(report.cursors.iter().map(|(sink, next)| ("cursor", format!("{sink} goes on at {next}"))));
+    lines.extend(report.offsets.iter().map(|(source, bytes)| ("offset", format!("{source}, {bytes} bytes"))));
+    let lines: Vec<String> = lines.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect();
+    lines.concat()
+}

@@ -1,0 +1,73 @@
+//! The budgets divide without a rest, and what does not fit is refused with the numbers.
+
+use super::*;
+use proptest::prelude::*;
+
+fn config(limits: &str) -> Config {
+    parse_one(&format!("{SOURCE}[sinks.a]\ntype = \"file\"\npath = \"/v\"\n[limits]\n{limits}")).unwrap().config
+}
+
+#[test]
+fn the_default_budget_holds_a_window_of_a_million_events() {
+    let plan = MemoryPlan::divide(&config(""), ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20 }).unwrap();
+    assert!(plan.index_events() >= 1_000_000, "{plan}");
+}
+
+#[test]
+fn a_model_that_does_not_fit_is_refused_with_the_numbers() {
+    let cost = ModelCost { weights_bytes: 60 << 20, scratch_bytes: 1 << 20 };
+    let error = MemoryPlan::divide(&config(""), cost).unwrap_err();
+    assert!(error.to_string().contains("model 61 MiB"), "{error}");
+    // What it asks for is enough.
+    let config = Config { limits: Limits { memory: error.needed, ..config("").limits }, ..config("") };
+    let again = MemoryPlan::divide(&config, cost);
+    assert!(again.is_ok() || again.unwrap_err().needed > error.needed);
+}
+
+#[test]
+fn a_sink_in_the_state_dir_counts_and_one_elsewhere_does_not() {
+    let with = |path: &str| {
+        let text = format!("{SOURCE}[sinks.a]\ntype = \"file\"\nrotate-size = \"10 MiB\"\nkeep = 4\npath = \"{path}\"");
+        DiskPlan::divide(&parse_one(&text).unwrap().config).unwrap()
+    };
+    assert_eq!(with("/var/lib/verdictd/v.ndjson").sinks, 50 << 20);
+    assert_eq!(with("/srv/v.ndjson").sinks, 0);
+}
+
+#[test]
+fn files_kept_without_end_in_the_state_dir_are_warned_of() {
+    let text =
+        |keep: u32| format!("{SOURCE}[sinks.a]\ntype = \"file\"\npath = \"/var/lib/verdictd/v.ndjson\"\nkeep = {keep}");
+    assert!(parse_one(&text(0)).unwrap().warnings.iter().any(|w| w.key == "sinks.a.keep"));
+    assert!(parse_one(&text(1)).unwrap().warnings.is_empty());
+}
+
+proptest! {
+    #[test]
+    fn the_parts_of_memory_add_up_to_the_budget(
+        memory in 16u64 << 20..1 << 36, request in 1u64 << 10..1 << 28, connections in 1usize..65_536,
+        weights: u32,
+    ) {
+        let mut config = config("");
+        config.limits = Limits { memory: Size(memory), request: Size(request), connections, ..config.limits };
+        let cost = ModelCost { weights_bytes: u64::from(weights), scratch_bytes: 0 };
+        match MemoryPlan::divide(&config, cost) {
+            Ok(plan) => {
+                prop_assert_eq!(plan.parts().iter().map(|(_, bytes, _)| bytes).sum::<u64>(), memory);
+                prop_assert!(plan.admitted > request);
+            }
+            Err(error) => prop_assert!(error.needed.bytes() > memory),
+        }
+    }
+
+    #[test]
+    fn the_parts_of_disk_add_up_to_the_budget(disk in 64u64 << 20..1 << 44, quarantine in 1u64 << 20..1 << 40) {
+        let mut config = config("");
+        config.limits.disk = Size(disk);
+        config.quarantine.limit = Size(quarantine);
+        match DiskPlan::divide(&config) {
+            Ok(plan) => prop_assert_eq!(plan.parts().iter().map(|(_, bytes, _)| bytes).sum::<u64>(), disk),
+            Err(error) => prop_assert!(error.needed.bytes() > disk),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What is shipped and printed is a config without a fault, and complete.
+
+use super::*;
+use std::fs;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn the_starter_is_a_config_without_fault_or_warning() {
+    for (sources, sinks) in [(&["http"][..], &["file"][..]), (&["http", "http"], &["file", "file"])] {
+        let loaded = parse_one(&starter(sources, sinks).unwrap()).unwrap();
+        assert_eq!(loaded.config.sources.len(), sources.len());
+        assert_eq!(loaded.config.sinks.len(), sinks.len());
+        assert_eq!(loaded.warnings, []);
+    }
+}
+
+#[test]
+fn the_starter_holds_every_key_and_every_default() {
+    let text = starter(&["http"], &["file"]).unwrap();
+    for table in TABLES {
+        for key in table.keys {
+            let shown = match key.preset {
+                Preset::Default(default) if key.starter.is_none() => format!("\n{} = {default}\n", key.name),
+                Preset::Default(default) => format!("  # default: {default}\n"),
+                Preset::Required(example) => format!("\n{} = {example}  # required\n", key.name),
+                Preset::Optional(example, _) => format!("\n#{} = {example}  # without it", key.name),
+            };
+            assert!(text.contains(&shown), "{shown:?} of [{}]", table.path);
+        }
+    }
+}
+
+#[test]
+fn what_the_starter_comments_out_is_taken_as_well() {
+    let text = starter(&["http"], &["file"]).unwrap();
+    // TLS is for TCP only.
+    let without = |line: &&str| !line.starts_with("#tls") && !line.starts_with("# ");
+    let all: Vec<&str> = text.lines().filter(without).map(|line| line.trim_start_matches('#')).collect();
+    assert_eq!(faults(&all.join("\n")), [""; 0]);
+    // And the TLS table, on TCP.
+    let tls = text.lines().find(|line| line.starts_with("#tls")).unwrap().trim_start_matches('#');
+    let source = "[sources.a]\ntype = \"http\"\nlisten = \"10.0.0.1:80\"\n";
+    assert_eq!(faults(&format!("{source}{tls}")), [""; 0]);
+}
+
+#[test]
+fn the_starter_knows_only_types_of_this_version() {
+    assert!(starter(&["kafka"], &[]).unwrap_err().contains("there is http"));
+    assert!(starter(&[], &["mqtt"]).unwrap_err().contains("there is file"));
+}
+
+#[test]
+fn the_reference_holds_every_key() {
+    let page = reference();
+    for key in TABLES.iter().flat_map(|t| t.keys) {
+        assert!(page.contains(&format!("| `{}` |", key.name)), "{}", key.name);
+    }
+}
+
+#[test]
+fn every_shipped_config_is_without_fault() {
+    let packaging = root().join("packaging");
+    let mut seen = 0;
+    for entry in fs::read_dir(packaging).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "toml") {
+            assert_eq!(faults(&fs::read_to_string(&path).unwrap()), [""; 0], "{}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+    let shipped = fs::read_to_string(root().join("packaging/verdictd.toml")).unwrap();
+    assert_eq!(
+        shipped,
+        starter(&["http"], &["file"]).unwrap(),
+        "write it anew: verdictd init > packaging/verdictd.toml"
+    );
+}
+
+#[test]
+fn every_config_in_the_readme_is_without_fault() {
+    let Ok(readme) = fs::read_to_string(root().join("README.md")) else { return };
+    for block in readme.split("```toml\n").skip(1) {
+        let text = block.split("```").next().unwrap_or_default();
+        // A manifest of a bundle is TOML as well.
+        if text.contains("[[feature]]") || text.contains("[decision]") {
+            continue;
+        }
+        // An excerpt may leave the source out.
+        let source = if text.contains("[sources.") { "" } else { SOURCE };
+        assert_eq!(faults(&format!("{text}\n{source}")), [""; 0], "{text}");
+    }
+}

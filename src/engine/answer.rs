@@ -1,0 +1,116 @@
+//! What became of a submission, and its rendering.
+//!
+//! A verdict is rendered from the log's own record, whether it is new or a repeat: that makes a repeat's
+//! answer the same bytes.
+
+use crate::event::{BadRecord, Event, EventBatch, Item, Permit};
+use crate::store::{Chunk, Record};
+use crate::verdict::write_json;
+use std::sync::Arc;
+
+/// What became of one event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has this durable verdict; `replayed`: an earlier arrival made it.
+    Verdict { sequence: u64, replayed: bool },
+    /// Its id is known with another payload; it is in quarantine.
+    Conflict,
+    /// It is no event; it is in quarantine.
+    Bad,
+    /// It cannot be taken now and was not taken.
+    Refused,
+}
+
+/// The answer to one submission, given after its commit.
+#[derive(Debug)]
+pub struct Answer {
+    pub batch: EventBatch,
+    /// One for each of the batch's items.
+    pub outcomes: Vec<Outcome>,
+    /// Why events were refused, if any were.
+    pub refusal: Option<Arc<str>>,
+    /// Chunks that hold the verdicts, in no order.
+    pub chunks: Vec<Arc<Chunk>>,
+    /// The memory that the submission was paid for with.
+    pub held: Option<Permit>,
+}
+
+impl Answer {
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.outcomes.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.outcomes.is_empty()
+    }
+
+    /// What became of event `n`.
+    #[must_use]
+    pub fn outcome(&self, n: usize) -> Outcome {
+        self.outcomes.get(n).copied().unwrap_or(Outcome::Refused)
+    }
+
+    /// Event `n`, if it is one.
+    #[must_use]
+    pub fn event(&self, n: usize) -> Option<&Event> {
+        match self.batch.items.get(n) {
+            Some(Item::Event(event)) => Some(event),
+            _ => None,
+        }
+    }
+
+    /// What is wrong with item `n`, if it is no event.
+    #[must_use]
+    pub fn bad(&self, n: usize) -> Option<&BadRecord> {
+        match self.batch.items.get(n) {
+            Some(Item::Bad(bad)) => Some(bad),
+            _ => None,
+        }
+    }
+
+    /// The record that answers event `n`.
+    #[must_use]
+    pub fn record(&self, n: usize) -> Option<Record<'_>> {
+        let Outcome::Verdict { sequence, .. } = self.outcome(n) else { return None };
+        self.chunk(sequence).and_then(|chunk| chunk.get(sequence))
+    }
+
+    fn chunk(&self, sequence: u64) -> Option<&Arc<Chunk>> {
+        self.chunks.iter().find(|chunk| (chunk.first()..chunk.next()).contains(&sequence))
+    }
+
+    /// Appends verdict `n` as one JSON object; nothing where the outcome is another.
+    pub fn write_verdict(&self, n: usize, out: &mut Vec<u8>) {
+        if let Some(record) = self.record(n) {
+            write_json(&record.verdict, out);
+        }
+    }
+
+    /// Calls `each` for every event in order, with its record where it has a verdict. Verdicts that follow
+    /// each other in the log, as a rule all of them, are read in one pass.
+    pub fn for_each(&self, mut each: impl FnMut(usize, Outcome, Option<&Record<'_>>)) {
+        let mut at: Option<(u64, Box<dyn Iterator<Item = Record<'_>> + '_>)> = None;
+        for (n, outcome) in self.outcomes.iter().enumerate() {
+            let Outcome::Verdict { sequence, .. } = *outcome else {
+                each(n, *outcome, None);
+                continue;
+            };
+            let follows = at.as_ref().is_some_and(|(next, _)| *next == sequence);
+            let mut record = if follows { at.as_mut().and_then(|(_, records)| records.next()) } else { None };
+            if record.is_none() {
+                at = self.chunk(sequence).map(|chunk| {
+                    let skip = usize::try_from(sequence - chunk.first()).unwrap_or(usize::MAX);
+                    let records: Box<dyn Iterator<Item = Record<'_>>> = Box::new(chunk.records().skip(skip));
+                    (sequence, records)
+                });
+                record = at.as_mut().and_then(|(_, records)| records.next());
+            }
+            if let Some((next, _)) = &mut at {
+                *next = sequence + 1;
+            }
+            each(n, *outcome, record.as_ref());
+        }
+    }
+}

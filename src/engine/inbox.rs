@@ -1,0 +1,164 @@
+//! Where submissions wait for the next round.
+
+use super::{Answer, Origin};
+use crate::event::{EventBatch, Permit};
+use crate::store::Chunk;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// One request's events on their way through.
+#[derive(Debug)]
+pub struct Submission {
+    pub batch: EventBatch,
+    /// Where it came from, for the counters.
+    pub origin: Arc<Origin>,
+    pub arrived: Instant,
+    /// The memory it was paid for with, given back with the answer.
+    pub held: Option<Permit>,
+    pub reply: oneshot::Sender<Answer>,
+}
+
+/// The engine takes nothing more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the engine is stopping")]
+pub struct Closed;
+
+/// A question for a verdict that is known: answered between two submissions.
+#[derive(Debug)]
+pub struct Question {
+    pub source: String,
+    pub id: String,
+    /// The chunk that holds the verdict and its sequence.
+    pub reply: oneshot::Sender<Option<(Arc<Chunk>, u64)>>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Submission>,
+    questions: Vec<Question>,
+    /// A round is being committed.
+    committing: bool,
+    closed: bool,
+    /// A leader sleeps in `next`.
+    asleep: bool,
+}
+
+/// The queue and the turn-taking of the two threads, under one lock.
+#[derive(Default)]
+pub struct Inbox {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// What a leader is to do next.
+pub enum Next {
+    Asked(Vec<Question>),
+    Work(VecDeque<Submission>),
+    /// Nothing waits and no commit is running: commit the round in hand.
+    Commit,
+    /// Nothing happened for the given time.
+    Idle,
+    Closed,
+}
+
+impl Inbox {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// # Errors
+    /// When the engine is closed.
+    pub fn push(&self, submission: Submission) -> Result<(), Closed> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(Closed);
+        }
+        state.waiting.push_back(submission);
+        self.wake(state);
+        Ok(())
+    }
+
+    /// # Errors
+    /// When the engine is closed.
+    pub fn ask(&self, question: Question) -> Result<(), Closed> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(Closed);
+        }
+        state.questions.push(question);
+        self.wake(state);
+        Ok(())
+    }
+
+    /// Puts back, in front, what a round had no room for.
+    pub fn put_back(&self, rest: VecDeque<Submission>) {
+        if !rest.is_empty() {
+            let mut state = self.lock();
+            for submission in rest.into_iter().rev() {
+                state.waiting.push_front(submission);
+            }
+        }
+    }
+
+    /// Takes nothing more; what waits is still worked off.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        self.wake(state);
+    }
+
+    /// Drops all that waits, and closes.
+    pub fn abandon(&self) {
+        let mut state = self.lock();
+        state.waiting.clear();
+        state.questions.clear();
+        state.closed = true;
+        self.wake(state);
+    }
+
+    /// Waits until there is something to do. `holding`: a round with something in it is in hand; `full`: it
+    /// takes no more, so only the commit can be next.
+    pub fn next(&self, holding: bool, full: bool, idle: Duration) -> Next {
+        let mut state = self.lock();
+        loop {
+            if !state.questions.is_empty() {
+                return Next::Asked(std::mem::take(&mut state.questions));
+            }
+            if !full && !state.waiting.is_empty() {
+                return Next::Work(std::mem::take(&mut state.waiting));
+            }
+            if holding && !state.committing {
+                state.committing = true;
+                return Next::Commit;
+            }
+            if !holding && state.closed && state.waiting.is_empty() && !state.committing {
+                return Next::Closed;
+            }
+            state.asleep = true;
+            let (woken, timeout) = self.changed.wait_timeout(state, idle).unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+            state.asleep = false;
+            if timeout.timed_out() && !holding && !state.committing && state.waiting.is_empty() && !state.closed {
+                state.committing = true;
+                return Next::Idle;
+            }
+        }
+    }
+
+    /// The running commit (or idle work) has ended.
+    pub fn committed(&self) {
+        let mut state = self.lock();
+        state.committing = false;
+        self.wake(state);
+    }
+
+    fn wake(&self, state: MutexGuard<'_, State>) {
+        let asleep = state.asleep;
+        drop(state);
+        if asleep {
+            self.changed.notify_one();
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! One round: what the leader decides before a commit. No I/O of its own but the look-up of old chunks.
+
+use super::{Answer, Counters, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX};
+use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, identity_fingerprint};
+use crate::model::{Bundle, Reasons, Scorer};
+use crate::store::{
+    BatchBuilder, Chunk, Index, LogClock, NewRecord, QuarantineEntry, REASON_BYTES_MAX, Room, Store, StoreError,
+};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A submission that is being worked off.
+pub(super) struct Pending {
+    submission: Submission,
+    outcomes: Vec<Outcome>,
+    refusal: Option<Arc<str>>,
+    chunks: Vec<Arc<Chunk>>,
+    /// Whether records of the round in hand belong to it.
+    fresh: bool,
+}
+
+/// What one commit holds, and whom to answer after it.
+pub(super) struct Sealed {
+    pub chunks: Arc<[Arc<Chunk>]>,
+    pub quarantine: Vec<QuarantineEntry>,
+    pub answered: Vec<Pending>,
+    pub events: usize,
+}
+
+/// A new event of the wave in hand.
+struct Fresh {
+    item: usize,
+    /// Why it has no row, if it has none.
+    unscorable: Option<String>,
+}
+
+/// What is known of an identity.
+enum Known {
+    New,
+    Same { sequence: u64, chunk: Option<Arc<Chunk>> },
+    Conflict { sequence: u64 },
+}
+
+/// Dedup, features, scoring and the building of records.
+pub(super) struct Round {
+    store: Arc<Store>,
+    index: Index,
+    builder: BatchBuilder,
+    clock: LogClock,
+    bundle: Arc<Bundle>,
+    scorer: Scorer,
+    counters: Arc<Counters>,
+    /// Chunks of the round that is being committed: not in the store yet.
+    in_flight: Arc<[Arc<Chunk>]>,
+    /// A long submission that goes on in the next round.
+    unfinished: Option<Pending>,
+    answered: Vec<Pending>,
+    quarantine: Vec<QuarantineEntry>,
+    bytes: usize,
+    decided: Vec<(Box<str>, u64)>,
+    // Buffers of a wave.
+    fresh: Vec<Fresh>,
+    rows: Vec<f32>,
+    scores: Vec<f64>,
+}
+
+impl Round {
+    pub fn new(
+        store: Arc<Store>,
+        index: Index,
+        builder: BatchBuilder,
+        clock: LogClock,
+        bundle: Arc<Bundle>,
+        counters: Arc<Counters>,
+    ) -> Self {
+        let scorer = bundle.scorer(WAVE_EVENTS_MAX);
+        Self {
+            store,
+            index,
+            builder,
+            clock,
+            bundle,
+            scorer,
+            counters,
+            in_flight: Arc::new([]),
+            unfinished: None,
+            answered: Vec::new(),
+            quarantine: Vec::new(),
+            bytes: 0,
+            decided: Vec::new(),
+            fresh: Vec::with_capacity(WAVE_EVENTS_MAX),
+            rows: Vec::new(),
+            scores: Vec::new(),
+        }
+    }
+
+    /// Whether it takes no more before a commit.
+    pub fn is_full(&self) -> bool {
+        self.unfinished.is_some() || self.builder.len() >= ROUND_EVENTS_MAX || self.bytes >= ROUND_BYTES_MAX
+    }
+
+    /// Whether there is anything to commit or to answer.
+    pub fn is_empty(&self) -> bool {
+        self.answered.is_empty() && self.unfinished.is_none()
+    }
+
+    /// Works off one submission, or as much of it as fits. Call only while not full.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn take(&mut self, submission: Submission) -> Result<(), StoreError> {
+        let outcomes = Vec::with_capacity(submission.batch.items.len());
+        self.go_on(Pending { submission, outcomes, refusal: None, chunks: Vec::new(), fresh: false })
+    }
+
+    fn go_on(&mut self, mut pending: Pending) -> Result<(), StoreError> {
+        let total = pending.submission.batch.items.len();
+        while pending.outcomes.len() < total {
+            if self.is_full() {
+                self.unfinished = Some(pending);
+                return Ok(());
+            }
+            self.wave(&mut pending)?;
+        }
+        self.answered.push(pending);
+        Ok(())
+    }
+
+    /// Closes the round and makes ready for the next one, in which an unfinished submission goes on.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn seal(&mut self) -> Result<Sealed, StoreError> {
+        let events = self.builder.len();
+        let chunks: Arc<[Arc<Chunk>]> = self.builder.seal().into();
+        self.in_flight = Arc::clone(&chunks);
+        let mut answered = std::mem::take(&mut self.answered);
+        for pending in answered.iter_mut().chain(self.unfinished.as_mut()) {
+            if std::mem::take(&mut pending.fresh) {
+                pending.chunks.extend(chunks.iter().cloned());
+            }
+        }
+        let decided = self.decided.iter().map(|(decision, count)| (&**decision, *count));
+        self.counters.add_decided(self.bundle.label(), decided);
+        self.decided.clear();
+        self.bytes = 0;
+        let quarantine = std::mem::take(&mut self.quarantine);
+        self.index.expire(self.store.window_floor());
+        if let Some(pending) = self.unfinished.take() {
+            self.go_on(pending)?;
+        }
+        Ok(Sealed { chunks, quarantine, answered, events })
+    }
+
+    /// Decides the next events of a submission, as many as are scored in one call.
+    fn wave(&mut self, pending: &mut Pending) -> Result<(), StoreError> {
+        self.fresh.clear();
+        self.rows.clear();
+        let first = self.builder.next_sequence();
+        let room = self.store.room();
+        let start = pending.outcomes.len();
+        for item in start..pending.submission.batch.items.len() {
+            if self.fresh.len() >= WAVE_EVENTS_MAX || self.bytes >= ROUND_BYTES_MAX {
+                break;
+            }
+            let batch = &pending.submission.batch;
+            let outcome = match &batch.items[item] {
+                Item::Bad(bad) => match room {
+                    Room::Yes => {
+                        self.set_aside_bad(batch, bad);
+                        Outcome::Bad
+                    }
+                    _ => Outcome::Refused,
+                },
+                Item::Event(event) => match self.find(batch, event, first)? {
+                    Known::Same { sequence, chunk } => {
+                        pending.chunks.extend(chunk);
+                        pending.fresh = true;
+                        Outcome::Verdict { sequence, replayed: true }
+                    }
+                    Known::Conflict { sequence } => match room {
+                        Room::Yes => {
+                            let reason = format!("the id is known with another payload, as verdict {sequence}");
+                            self.set_aside("conflict", batch, event, reason);
+                            Outcome::Conflict
+                        }
+                        _ => Outcome::Refused,
+                    },
+                    Known::New => match room {
+                        Room::Yes => {
+                            let sequence = first + self.fresh.len() as u64;
+                            self.index.insert(event.identity, sequence);
+                            self.add_row(batch, item, event);
+                            pending.fresh = true;
+                            Outcome::Verdict { sequence, replayed: false }
+                        }
+                        _ => Outcome::Refused,
+                    },
+                },
+            };
+            if outcome == Outcome::Refused {
+                pending.refusal.get_or_insert_with(|| Arc::from(room.to_string()));
+            }
+            pending.outcomes.push(outcome);
+        }
+        self.score();
+        self.append(&pending.submission.batch)
+    }
+
+    /// Looks an identity up: among the events of this wave, of this round, of the round in flight, in the
+    /// store. `first`: the sequence of this wave's first new event.
+    fn find(&self, batch: &EventBatch, event: &Event, first: u64) -> Result<Known, StoreError> {
+        let (source, id) = (batch.str(event.source), batch.str(event.id));
+        let known = |sequence: u64, payload: u64, chunk: Option<Arc<Chunk>>| {
+            if payload == event.payload { Known::Same { sequence, chunk } } else { Known::Conflict { sequence } }
+        };
+        for sequence in self.index.find(event.identity) {
+            if sequence >= first {
+                let place = usize::try_from(sequence - first).unwrap_or(usize::MAX);
+                let other = self.fresh.get(place).and_then(|fresh| batch.items.get(fresh.item));
+                if let Some(Item::Event(other)) = other
+                    && (batch.str(other.source), batch.str(other.id)) == (source, id)
+                {
+                    return Ok(known(sequence, other.payload, None));
+                }
+            } else if let Some(record) = self.builder.get(sequence) {
+                if (record.verdict.source, record.verdict.id) == (source, id) {
+                    return Ok(known(sequence, record.payload, None));
+                }
+            } else {
+                let flying = self.in_flight.iter().find(|chunk| (chunk.first()..chunk.next()).contains(&sequence));
+                let chunk = match flying {
+                    Some(chunk) => Some(Arc::clone(chunk)),
+                    None => self.store.chunk_of(sequence)?,
+                };
+                let Some(chunk) = chunk else { continue };
+                let payload = chunk
+                    .get(sequence)
+                    .filter(|record| (record.verdict.source, record.verdict.id) == (source, id))
+                    .map(|record| record.payload);
+                if let Some(payload) = payload {
+                    return Ok(known(sequence, payload, Some(chunk)));
+                }
+            }
+        }
+        Ok(Known::New)
+    }
+
+    /// The durable verdict of (source, id).
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn look_up(&self, source: &str, id: &str) -> Result<Option<(Arc<Chunk>, u64)>, StoreError> {
+        for sequence in self.index.find(identity_fingerprint(self.store.seed(), source, id)) {
+            if sequence >= self.store.committed() {
+                continue;
+            }
+            if let Some(chunk) = self.store.chunk_of(sequence)?
+                && chunk.get(sequence).is_some_and(|r| (r.verdict.source, r.verdict.id) == (source, id))
+            {
+                return Ok(Some((chunk, sequence)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn add_row(&mut self, batch: &EventBatch, item: usize, event: &Event) {
+        let features = self.bundle.features();
+        let start = self.rows.len();
+        self.rows.resize(start + features.width(), 0.0);
+        let row = self.rows.get_mut(start..).unwrap_or_default();
+        let fields = batch.fields_of(event, features.pointers().len());
+        let filled = catch_unwind(AssertUnwindSafe(|| {
+            features.fill(fields, &batch.text, row).map_err(|unscorable| unscorable.to_string())
+        }));
+        let unscorable = match filled {
+            Ok(filled) => filled.err(),
+            Err(_) => Some(self.panicked("features")),
+        };
+        self.fresh.push(Fresh { item, unscorable });
+    }
+
+    /// Scores the wave's rows in one call, or, should that panic, each for itself.
+    fn score(&mut self) {
+        let width = self.bundle.features().width();
+        self.scores.clear();
+        self.scores.resize(self.fresh.len(), f64::NAN);
+        let whole = catch_unwind(AssertUnwindSafe(|| self.scorer.score(&self.rows, &mut self.scores)));
+        if whole.is_ok() {
+            return;
+        }
+        for n in 0..self.fresh.len() {
+            self.scorer = self.bundle.scorer(WAVE_EVENTS_MAX);
+            let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
+            let Some(score) = self.scores.get_mut(n..=n) else { continue };
+            if catch_unwind(AssertUnwindSafe(|| self.scorer.score(row, score))).is_err() {
+                let reason = self.panicked("scoring");
+                self.fresh[n].unscorable = Some(reason);
+            }
+        }
+    }
+
+    /// Gives each new event of the wave its decision and appends its record.
+    fn append(&mut self, batch: &EventBatch) -> Result<(), StoreError> {
+        let bundle = Arc::clone(&self.bundle);
+        let width = bundle.features().width();
+        let decided_ms = wall_ms();
+        let log_ms = self.clock.now_ms();
+        let mut fresh = std::mem::take(&mut self.fresh);
+        for (n, one) in fresh.iter_mut().enumerate() {
+            let Some(Item::Event(event)) = batch.items.get(one.item) else { continue };
+            let score = self.scores.get(n).copied().unwrap_or(f64::NAN);
+            if one.unscorable.is_none() && !score.is_finite() {
+                one.unscorable = Some("the model's result is not a finite number".to_owned());
+            }
+            let mut found = Reasons::default();
+            let (decision, score) = match &mut one.unscorable {
+                Some(reason) => {
+                    cut(reason, REASON_BYTES_MAX);
+                    self.set_aside("unscorable", batch, event, reason.clone());
+                    (bundle.fallback(), None)
+                }
+                None => {
+                    let decision = bundle.decide(score);
+                    if decision != bundle.otherwise() {
+                        let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
+                        found = self.scorer.reasons(row);
+                    }
+                    (decision, Some(score))
+                }
+            };
+            let unscorable = one.unscorable.as_deref();
+            let mut reasons: [&str; 8] = [""; 8];
+            let mut count = 0;
+            for reason in unscorable.into_iter().chain(found.names(bundle.features())).take(reasons.len()) {
+                reasons[count] = reason;
+                count += 1;
+            }
+            self.builder.append(&NewRecord {
+                source: batch.str(event.source),
+                id: batch.str(event.id),
+                key: event.key.map(|key| batch.str(key)),
+                time_us: event.time_us,
+                payload: event.payload,
+                decision,
+                score,
+                reasons: &reasons[..count],
+                model: bundle.label(),
+                model_sha256: bundle.sha256(),
+                decided_ms,
+                log_ms,
+            })?;
+            self.bytes += 48 + event.id.len() + event.key.map_or(0, |key| key.len());
+            match self.decided.iter_mut().find(|(name, _)| &**name == decision) {
+                Some((_, count)) => *count += 1,
+                None => self.decided.push((decision.into(), 1)),
+            }
+        }
+        self.fresh = fresh;
+        Ok(())
+    }
+
+    fn set_aside_bad(&mut self, batch: &EventBatch, bad: &BadRecord) {
+        let kind = match bad.kind {
+            BadKind::Malformed => "malformed",
+            BadKind::Oversized => "oversized",
+        };
+        let id = bad.id.map(|id| batch.str(id).to_owned());
+        self.push_aside(kind, batch.str(bad.source), id, bad.reason.clone(), bad.raw.of(&batch.body));
+    }
+
+    fn set_aside(&mut self, kind: &str, batch: &EventBatch, event: &Event, reason: String) {
+        let id = Some(batch.str(event.id).to_owned());
+        self.push_aside(kind, batch.str(event.source), id, reason, event.raw.of(&batch.body));
+    }
+
+    fn push_aside(&mut self, kind: &str, source: &str, id: Option<String>, reason: String, bytes: &[u8]) {
+        self.bytes += bytes.len() + 128;
+        self.quarantine.push(QuarantineEntry {
+            kind: kind.to_owned(),
+            source: source.to_owned(),
+            id,
+            reason,
+            bytes: bytes.to_vec(),
+            at_ms: wall_ms(),
+        });
+    }
+
+    fn panicked(&self, doing: &str) -> String {
+        self.counters.add_panic();
+        tracing::error!(doing, "an event made the code panic: it is set aside; please report the bug with its bytes");
+        format!("internal error while {doing}")
+    }
+}
+
+impl Pending {
+    /// Answers, after the commit.
+    pub fn answer(self, counters: &Counters) {
+        let Submission { batch, origin, arrived, held, reply } = self.submission;
+        for outcome in &self.outcomes {
+            let counter = match outcome {
+                Outcome::Verdict { replayed: false, .. } => &origin.accepted,
+                Outcome::Verdict { replayed: true, .. } => &origin.duplicate,
+                Outcome::Conflict => &origin.conflict,
+                Outcome::Bad => &origin.quarantined,
+                Outcome::Refused => &origin.refused,
+            };
+            counter.fetch_add(1, Relaxed);
+        }
+        counters.answer_seconds.observe(arrived.elapsed().as_secs_f64());
+        // The asker may have gone; the events are durable all the same.
+        let answer = Answer { batch, outcomes: self.outcomes, refusal: self.refusal, chunks: self.chunks, held };
+        drop(reply.send(answer));
+    }
+}
+
+/// Shortens a text to at most `limit` bytes, at a character's end.
+fn cut(text: &mut String, limit: usize) {
+    let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    text.truncate(end);
+}
+
+/// The wall clock, milliseconds since 1970; 0 before.
+fn wall_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,245 @@
+//! The two threads that take turns: one leads (decides), the other commits.
+
+use super::inbox::{Inbox, Next, Question};
+use super::round::{Round, Sealed};
+use super::{Closed, Counters, Submission};
+use crate::model::Bundle;
+use crate::store::{BatchBuilder, Chunk, Commit, Index, QuarantineEntry, Store, StoreError, Writer};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::sync::{oneshot, watch};
+
+/// How long the leader waits before it looks after the store: cursors, trimming, room.
+const IDLE: Duration = Duration::from_millis(50);
+/// The same while requests keep coming of which nothing is committed (repeats, refusals): without it a full
+/// store would never see that there is room again.
+const TEND_EVERY: Duration = Duration::from_millis(100);
+
+/// What an engine is made of.
+pub struct Parts {
+    pub store: Arc<Store>,
+    pub index: Index,
+    pub writer: Writer,
+    pub bundle: Arc<Bundle>,
+}
+
+struct Shared {
+    inbox: Inbox,
+    /// Held by the leader.
+    round: Mutex<Round>,
+    /// Held by the one that commits.
+    writer: Mutex<Seat>,
+    counters: Arc<Counters>,
+    failure: watch::Sender<Option<Failure>>,
+}
+
+/// The writer, and when it last had a chance to look after the store.
+struct Seat {
+    /// None after the end.
+    writer: Option<Writer>,
+    tended: Instant,
+}
+
+impl Seat {
+    fn tend(&mut self) -> Result<(), StoreError> {
+        self.tended = Instant::now();
+        self.writer.as_mut().map_or(Ok(()), Writer::maintain)
+    }
+}
+
+/// Why the engine stopped by itself.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Failure {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("a bug stopped the engine: {0}")]
+    Bug(String),
+}
+
+/// The engine's threads and their inbox.
+pub struct Engine {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Engine {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// When the system gives no threads.
+    pub fn start(parts: Parts) -> io::Result<Self> {
+        let counters = Arc::new(Counters::default());
+        let builder = BatchBuilder::new(parts.writer.next_sequence());
+        let clock = parts.writer.clock();
+        let round = Round::new(parts.store, parts.index, builder, clock, parts.bundle, Arc::clone(&counters));
+        let shared = Arc::new(Shared {
+            inbox: Inbox::default(),
+            round: Mutex::new(round),
+            writer: Mutex::new(Seat { writer: Some(parts.writer), tended: Instant::now() }),
+            counters,
+            failure: watch::Sender::new(None),
+        });
+        let threads = (0..2)
+            .map(|n| {
+                let shared = Arc::clone(&shared);
+                std::thread::Builder::new().name(format!("engine-{n}")).spawn(move || shared.run())
+            })
+            .collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { shared, threads: Mutex::new(threads) })
+    }
+
+    /// Hands a submission in; its reply comes after the commit. A reply that is dropped means that nothing
+    /// is known: the engine failed or stopped first.
+    ///
+    /// # Errors
+    /// When the engine is stopping.
+    pub fn submit(&self, submission: Submission) -> Result<(), Closed> {
+        self.shared.inbox.push(submission)
+    }
+
+    /// The durable verdict of (source, id): the chunk that holds it, and its sequence.
+    ///
+    /// # Errors
+    /// When the engine is stopping.
+    pub async fn find(&self, source: &str, id: &str) -> Result<Option<(Arc<Chunk>, u64)>, Closed> {
+        let (reply, answer) = oneshot::channel();
+        self.shared.inbox.ask(Question { source: source.to_owned(), id: id.to_owned(), reply })?;
+        answer.await.map_err(|_| Closed)
+    }
+
+    #[must_use]
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.shared.counters
+    }
+
+    /// Resolves when the engine has stopped by itself.
+    pub async fn failed(&self) -> Failure {
+        let mut failure = self.shared.failure.subscribe();
+        match failure.wait_for(Option::is_some).await.map(|failure| failure.clone()) {
+            Ok(Some(failure)) => failure,
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Takes nothing more, works off what waits and ends the threads. Sinks can still drain.
+    pub fn drain(&self) {
+        self.shared.inbox.close();
+        for thread in lock(&self.threads).drain(..) {
+            drop(thread.join());
+        }
+    }
+
+    /// Drains and closes the store, with every cursor stored.
+    ///
+    /// # Errors
+    /// When the store fails, or failed before.
+    pub fn close(&self) -> Result<(), Failure> {
+        self.drain();
+        if let Some(failure) = self.shared.failure.borrow().clone() {
+            return Err(failure);
+        }
+        match lock(&self.shared.writer).writer.take() {
+            Some(writer) => Ok(writer.close()?),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Shared {
+    fn run(&self) {
+        let turns = || {
+            while self.turn()? {}
+            Ok::<(), StoreError>(())
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(turns));
+        let failure = match outcome {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => Failure::Store(error),
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                Failure::Bug(text.or(panic.downcast_ref().copied()).unwrap_or("a panic").to_owned())
+            }
+        };
+        // The first failure is the cause; nothing is answered any more.
+        self.failure.send_if_modified(|known| {
+            let first = known.is_none();
+            if first {
+                *known = Some(failure);
+            }
+            first
+        });
+        self.inbox.abandon();
+        self.inbox.committed();
+    }
+
+    /// Leads one round and commits it. False at the end.
+    fn turn(&self) -> Result<bool, StoreError> {
+        let mut round = lock(&self.round);
+        if self.failure.borrow().is_some() {
+            return Ok(false);
+        }
+        loop {
+            match self.inbox.next(!round.is_empty(), round.is_full(), IDLE) {
+                Next::Work(mut waiting) => {
+                    while let Some(submission) = waiting.pop_front() {
+                        round.take(submission)?;
+                        if round.is_full() {
+                            break;
+                        }
+                    }
+                    self.inbox.put_back(waiting);
+                }
+                Next::Asked(questions) => {
+                    for Question { source, id, reply } in questions {
+                        // The asker may have gone.
+                        drop(reply.send(round.look_up(&source, &id)?));
+                    }
+                }
+                Next::Commit => break,
+                Next::Idle => {
+                    let idle = lock(&self.writer).tend();
+                    self.inbox.committed();
+                    idle?;
+                }
+                Next::Closed => return Ok(false),
+            }
+        }
+        let Sealed { chunks, quarantine, answered, events } = round.seal()?;
+        drop(round);
+        let committed = self.commit(&chunks, quarantine, events);
+        // The other thread may commit the next round while this one answers.
+        self.inbox.committed();
+        committed?;
+        for pending in answered {
+            pending.answer(&self.counters);
+        }
+        Ok(true)
+    }
+
+    fn commit(&self, chunks: &[Arc<Chunk>], quarantine: Vec<QuarantineEntry>, events: usize) -> Result<(), StoreError> {
+        let mut seat = lock(&self.writer);
+        if chunks.is_empty() && quarantine.is_empty() {
+            if seat.tended.elapsed() >= TEND_EVERY {
+                seat.tend()?;
+            }
+        } else {
+            let begin = Instant::now();
+            seat.tended = begin;
+            if let Some(writer) = seat.writer.as_mut() {
+                writer.commit(&Commit { chunks: chunks.to_vec(), quarantine, ..Commit::default() })?;
+            }
+            self.counters.commit_seconds.observe(begin.elapsed().as_secs_f64());
+            #[allow(clippy::cast_precision_loss)] // a round is far smaller than 2^52 events
+            self.counters.batch_events.observe(events as f64);
+        }
+        Ok(())
+    }
+}
+
+/// A thread that panicked has told so through `failure`; what it held is not used after that.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

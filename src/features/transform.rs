@@ -1,0 +1,262 @@
+//! A feature at work: head (field to number or text), steps (number to number), tail (to columns).
+
+use super::Why;
+use crate::event::{Field, Timestamp};
+use std::io::Write;
+use std::ops::Range;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// One declared feature, compiled.
+#[derive(Clone, Debug)]
+pub(super) struct Feature {
+    pub name: String,
+    /// Which of the set's pointers finds its field.
+    pub pointer: usize,
+    pub head: Head,
+    pub steps: Vec<Step>,
+    pub tail: Tail,
+    pub missing: Missing,
+    /// What each of its columns has where the feature says nothing, for reasons.
+    pub baseline: f32,
+    pub first_column: usize,
+}
+
+/// How a field becomes the value that the steps work on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Head {
+    Number,
+    Time {
+        part: Part,
+        offset_us: i64,
+    },
+    /// Text, whole number or boolean, for a lone one-hot or hash.
+    Category,
+}
+
+/// A part of the time of day or week.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Hour,
+    Weekday,
+    Night,
+    Weekend,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Step {
+    Log1p,
+    Standardise { mean: f64, std: f64 },
+    MinMax { min: f64, max: f64 },
+    Clip { min: f64, max: f64 },
+    Sin { period: f64 },
+    Cos { period: f64 },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Tail {
+    /// The number itself, cut to f32.
+    Cut,
+    OneHot {
+        values: Vec<String>,
+        unknown_is_zeros: bool,
+    },
+    Hash {
+        buckets: usize,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Missing {
+    Unscorable,
+    Nan,
+    Zeros,
+    Number(f64),
+}
+
+/// The last time read in a row, so that several features of one time read it once.
+#[derive(Default)]
+pub(super) struct Clock(Option<(usize, i64)>);
+
+/// Longest decimal text of a whole number in f64's exact range: sign and 16 digits.
+const WHOLE_BYTES_MAX: usize = 24;
+/// 2^53: whole numbers up to here are exact.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+const HOUR_US: i64 = 3_600_000_000;
+const DAY_US: i64 = 24 * HOUR_US;
+/// The first hour that is no longer night.
+const NIGHT_ENDS_US: i64 = 7 * HOUR_US;
+
+impl Feature {
+    pub fn columns(&self) -> Range<usize> {
+        self.first_column..self.first_column + self.tail.width()
+    }
+
+    /// Writes the feature's columns.
+    pub fn fill(&self, field: Field, text: &[u8], clock: &mut Clock, columns: &mut [f32]) -> Result<(), Why> {
+        if matches!(field, Field::Missing | Field::Null) {
+            return match self.missing {
+                Missing::Unscorable => Err(Why::Missing),
+                Missing::Nan => {
+                    columns.fill(f32::NAN);
+                    Ok(())
+                }
+                Missing::Zeros => {
+                    columns.fill(0.0);
+                    Ok(())
+                }
+                Missing::Number(number) => self.finish(number, columns),
+            };
+        }
+        match self.head {
+            Head::Number => self.finish(number_of(field)?, columns),
+            Head::Time { part, offset_us } => {
+                let time_us = clock.read(self.pointer, field, text)?;
+                self.finish(part.of(time_us.saturating_add(offset_us)), columns)
+            }
+            Head::Category => {
+                let mut digits = [0; WHOLE_BYTES_MAX];
+                let category = category_of(field, text, &mut digits)?;
+                self.tail.place(category, columns)
+            }
+        }
+    }
+
+    fn finish(&self, mut value: f64, columns: &mut [f32]) -> Result<(), Why> {
+        for step in &self.steps {
+            value = step.apply(value);
+        }
+        if self.tail == Tail::Cut {
+            // The cut is the point: the model's input is f32.
+            #[allow(clippy::cast_possible_truncation)]
+            let cut = value as f32;
+            if !cut.is_finite() {
+                return Err(Why::NotFinite);
+            }
+            columns.fill(cut);
+            return Ok(());
+        }
+        let mut digits = [0; WHOLE_BYTES_MAX];
+        let whole = whole_text(value, &mut digits).ok_or(Why::NotCategory("a number with decimals"))?;
+        self.tail.place(whole, columns)
+    }
+}
+
+impl Step {
+    fn apply(self, x: f64) -> f64 {
+        match self {
+            Self::Log1p => x.ln_1p(),
+            Self::Standardise { mean, std } => (x - mean) / std,
+            Self::MinMax { min, max } => (x - min) / (max - min),
+            Self::Clip { min, max } => x.clamp(min, max),
+            Self::Sin { period } => (x / period * std::f64::consts::TAU).sin(),
+            Self::Cos { period } => (x / period * std::f64::consts::TAU).cos(),
+        }
+    }
+}
+
+impl Tail {
+    pub fn width(&self) -> usize {
+        match self {
+            Self::Cut => 1,
+            Self::OneHot { values, .. } => values.len(),
+            Self::Hash { buckets } => *buckets,
+        }
+    }
+
+    fn place(&self, category: &[u8], columns: &mut [f32]) -> Result<(), Why> {
+        columns.fill(0.0);
+        let at = match self {
+            Self::Cut => None,
+            Self::OneHot { values, unknown_is_zeros } => {
+                let at = values.iter().position(|value| value.as_bytes() == category);
+                if at.is_none() && !unknown_is_zeros {
+                    return Err(Why::UnknownValue);
+                }
+                at
+            }
+            Self::Hash { buckets } => usize::try_from(xxh3_64(category) % (*buckets).max(1) as u64).ok(),
+        };
+        if let Some(column) = at.and_then(|at| columns.get_mut(at)) {
+            *column = 1.0;
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    fn of(self, local_us: i64) -> f64 {
+        let in_day = local_us.rem_euclid(DAY_US);
+        // 1970-01-01 was a Thursday, 3 counted from Monday.
+        let weekday = (local_us.div_euclid(DAY_US) + 3).rem_euclid(7);
+        let flag = |yes: bool| if yes { 1.0 } else { 0.0 };
+        // Both are below 2^53.
+        #[allow(clippy::cast_precision_loss)]
+        match self {
+            Self::Hour => in_day as f64 / HOUR_US as f64,
+            Self::Weekday => weekday as f64,
+            Self::Night => flag(in_day < NIGHT_ENDS_US),
+            Self::Weekend => flag(weekday >= 5),
+        }
+    }
+}
+
+impl Clock {
+    fn read(&mut self, pointer: usize, field: Field, text: &[u8]) -> Result<i64, Why> {
+        if let Some((last, time_us)) = self.0
+            && last == pointer
+        {
+            return Ok(time_us);
+        }
+        let time = match field {
+            Field::Number(number) => Timestamp::from_number(number).map_err(|_| Why::NotTime("another number"))?,
+            Field::Text(span) => {
+                let text = std::str::from_utf8(span.of(text)).map_err(|_| Why::NotTime("another text"))?;
+                Timestamp::parse(text).map_err(|_| Why::NotTime("another text"))?
+            }
+            other => return Err(Why::NotTime(kind_of(other))),
+        };
+        self.0 = Some((pointer, time.0));
+        Ok(time.0)
+    }
+}
+
+fn number_of(field: Field) -> Result<f64, Why> {
+    match field {
+        Field::Number(number) => Ok(number),
+        Field::Bool(value) => Ok(f64::from(u8::from(value))),
+        other => Err(Why::NotNumber(kind_of(other))),
+    }
+}
+
+fn category_of<'a>(field: Field, text: &'a [u8], digits: &'a mut [u8; WHOLE_BYTES_MAX]) -> Result<&'a [u8], Why> {
+    match field {
+        Field::Text(span) => Ok(span.of(text)),
+        Field::Bool(true) => Ok(b"true"),
+        Field::Bool(false) => Ok(b"false"),
+        Field::Number(number) => whole_text(number, digits).ok_or(Why::NotCategory("a number with decimals")),
+        other => Err(Why::NotCategory(kind_of(other))),
+    }
+}
+
+/// The decimal digits of a whole number; None for any other.
+pub(super) fn whole_text(number: f64, digits: &mut [u8; WHOLE_BYTES_MAX]) -> Option<&[u8]> {
+    if number.fract() != 0.0 || number.abs() > WHOLE_MAX {
+        return None;
+    }
+    let mut rest = digits.as_mut_slice();
+    // Whole and within 2^53: exact. Minus zero becomes 0.
+    #[allow(clippy::cast_possible_truncation)]
+    write!(rest, "{}", number as i64).ok()?;
+    let left = rest.len();
+    digits.get(..WHOLE_BYTES_MAX - left)
+}
+
+fn kind_of(field: Field) -> &'static str {
+    match field {
+        Field::Missing | Field::Null => "nothing",
+        Field::Bool(_) => "true or false",
+        Field::Number(_) => "a number",
+        Field::Text(_) => "a text",
+        Field::Composite => "an object or list",
+    }
+}

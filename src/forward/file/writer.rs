@@ -1,0 +1,173 @@
+//! The sink itself: drains the log into the file.
+
+use super::resume::{is_verdicts, resume};
+use super::rotate::{rotated, rotated_name, sync_folder};
+use super::{FileError, Options, SinkStatus, WRITE_BYTES_MAX};
+use crate::store::Store;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::SystemTime;
+
+/// One file sink.
+pub struct FileSink {
+    options: Options,
+    store: Arc<Store>,
+    status: Arc<SinkStatus>,
+    /// None before the first try and after an error: then it is opened and repaired anew.
+    open: Option<Open>,
+    buffer: Vec<u8>,
+}
+
+struct Open {
+    file: File,
+    /// Bytes that are written and synced.
+    length: u64,
+    cursor: u64,
+    begun: SystemTime,
+}
+
+impl FileSink {
+    #[must_use]
+    pub fn new(options: Options, store: Arc<Store>, status: Arc<SinkStatus>) -> Self {
+        Self { options, store, status, open: None, buffer: Vec::new() }
+    }
+
+    /// Whether it has nothing left to do until the next commit.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.cursor >= self.store.committed() && !self.is_rotation_due(open))
+    }
+
+    /// Writes and syncs all that is committed. `stopping`: no rotation any more.
+    ///
+    /// # Errors
+    /// When the file or the store cannot be read or written; the next call repairs and goes on.
+    pub fn drain(&mut self, stopping: bool) -> Result<(), FileError> {
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => self.open_file()?,
+        };
+        while open.cursor < self.store.committed() {
+            if !stopping && self.is_rotation_due(&open) {
+                break;
+            }
+            self.write_some(&mut open)?;
+        }
+        if !stopping && self.is_rotation_due(&open) && self.store.stored_cursor(&self.options.name)? >= open.cursor {
+            self.rotate(&open)?;
+            return Ok(());
+        }
+        self.open = Some(open);
+        Ok(())
+    }
+
+    fn is_rotation_due(&self, open: &Open) -> bool {
+        self.options.rotation.is_due(open.length, open.begun, SystemTime::now())
+    }
+
+    fn open_file(&self) -> Result<Open, FileError> {
+        let path = &self.options.path;
+        let fail = |what| move |source| FileError::Io { what, path: path.clone(), source };
+        if let Some(folder) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o750).create(folder).map_err(fail("cannot make the folder of"))?;
+        }
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o640)
+            .open(path)
+            .map_err(fail("cannot open"))?;
+        sync_folder(path).map_err(fail("cannot sync the folder of"))?;
+        let stored = self.store.cursor(&self.options.name)?;
+        let resumed = resume(&file, &self.store, stored, self.options.encoding, &self.options.filter)
+            .map_err(|error| error.at(path))?;
+        if resumed.length == 0 && resumed.cut > 0 && is_verdicts(&file) {
+            // Whole lines that are not of this log: another store's. They are not ours to cut.
+            let aside = rotated_name(path, SystemTime::now(), 0);
+            tracing::warn!(sink = self.options.name, file = %aside.display(), "put aside a file of another store");
+            std::fs::rename(path, aside).map_err(fail("cannot rename"))?;
+            return self.open_file();
+        }
+        if resumed.cut > 0 {
+            tracing::warn!(
+                sink = self.options.name,
+                bytes = resumed.cut,
+                "cut off lines that were not whole after the last stop; they are written again"
+            );
+            file.set_len(resumed.length).map_err(fail("cannot cut"))?;
+        }
+        // What is counted as delivered from here on is on the medium.
+        file.sync_data().map_err(fail("cannot sync"))?;
+        self.store.set_cursor(&self.options.name, resumed.cursor)?;
+        let metadata = file.metadata().map_err(fail("cannot look at"))?;
+        let begun = metadata.created().or_else(|_| metadata.modified()).unwrap_or_else(|_| SystemTime::now());
+        Ok(Open { file, length: resumed.length, cursor: resumed.cursor, begun })
+    }
+
+    fn write_some(&mut self, open: &mut Open) -> Result<(), FileError> {
+        self.buffer.clear();
+        let mut next = open.cursor;
+        let mut lines = 0;
+        while self.buffer.len() < WRITE_BYTES_MAX {
+            let Some(chunk) = self.store.next_chunk(next)? else { break };
+            for record in chunk.records().filter(|record| record.verdict.sequence >= next) {
+                if !self.options.filter.wants(record.verdict.decision) {
+                    continue;
+                }
+                let start = self.buffer.len();
+                let (encoding, buffer) = (self.options.encoding, &mut self.buffer);
+                if catch_unwind(AssertUnwindSafe(|| encoding.write(&record.verdict, buffer))).is_err() {
+                    self.buffer.truncate(start);
+                    self.status.poison.fetch_add(1, Relaxed);
+                    let sequence = record.verdict.sequence;
+                    tracing::error!(sink = self.options.name, sequence, "a bug: this verdict cannot be written");
+                    continue;
+                }
+                self.buffer.push(b'\n');
+                lines += 1;
+            }
+            next = chunk.next().max(next);
+        }
+        // A gap at the end of the log (chunks set aside as damaged) is passed over too.
+        if next == open.cursor {
+            next = self.store.committed().max(next);
+        }
+        let path = &self.options.path;
+        let fail = |what| move |source: io::Error| FileError::Io { what, path: path.clone(), source };
+        if !self.buffer.is_empty() {
+            open.file.write_all_at(&self.buffer, open.length).map_err(fail("cannot write"))?;
+            open.file.sync_data().map_err(fail("cannot sync"))?;
+            if open.length == 0 {
+                open.begun = SystemTime::now();
+            }
+            open.length += self.buffer.len() as u64;
+        }
+        open.cursor = next;
+        self.store.set_cursor(&self.options.name, next)?;
+        self.status.add_delivered(lines);
+        Ok(())
+    }
+
+    /// Puts the current file aside; the next drain begins a new one.
+    fn rotate(&self, open: &Open) -> Result<(), FileError> {
+        let path = &self.options.path;
+        let fail = |what| move |source: io::Error| FileError::Io { what, path: path.clone(), source };
+        let aside = rotated_name(path, SystemTime::now(), open.cursor.saturating_sub(1));
+        std::fs::rename(path, aside).map_err(fail("cannot rename"))?;
+        sync_folder(path).map_err(fail("cannot sync the folder of"))?;
+        if let Some(keep) = self.options.rotation.keep {
+            let files = rotated(path)?;
+            for old in files.iter().take(files.len().saturating_sub(keep)) {
+                tracing::info!(sink = self.options.name, file = %old.display(), "removing the oldest rotated file");
+                std::fs::remove_file(old).map_err(fail("cannot remove a rotated file of"))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,254 @@
+//! The routes of the `http` source: events in, verdicts out.
+//!
+//! `POST /v1/events` answers after the commit; `GET /v1/verdicts?source=S&id=I` finds what was answered.
+
+use super::{
+    Answer, Budget, Form, Intake, Limits, Outcome, Permit, Problem, ProblemKind, Reply, Routes, Submission, body,
+    cloudevents,
+    limits::{EVENT_COST_BYTES, SLICE_BYTES_MAX, SLICE_LINES_MAX},
+    reply::{self, Chunk, Next},
+    slices,
+};
+use bytes::Bytes;
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::Incoming,
+    header::{ALLOW, CONTENT_TYPE, EXPECT, HeaderValue},
+};
+use percent_encoding::percent_decode_str;
+use std::{borrow::Cow, sync::Arc, time::Duration};
+
+const TYPES: &str = "expected the content type application/json, application/cloudevents+json, \
+    application/cloudevents-batch+json or application/x-ndjson";
+/// A guess at a verdict line, to size buffers.
+const VERDICT_BYTES: usize = 320;
+
+/// The routes of one `http` source.
+pub struct EventRoutes<I> {
+    intake: Arc<I>,
+    budget: Budget,
+    limits: Limits,
+}
+
+impl<I: Intake> EventRoutes<I> {
+    /// `budget` must hold at least [`Limits::budget_bytes_min`], or the largest bodies are never taken.
+    #[must_use]
+    pub fn new(intake: Arc<I>, budget: Budget, limits: Limits) -> Self {
+        Self { intake, budget, limits }
+    }
+
+    async fn events(&self, request: Request<Incoming>) -> Result<Response<Reply>, Problem<'static>> {
+        let form = form(&request)?;
+        let bytes_max = match form {
+            Form::CloudEventBatch => self.limits.batch_bytes_max,
+            _ => self.limits.body_bytes_max,
+        };
+        let expects = request.headers().contains_key(EXPECT);
+        let body = request.into_body();
+        let (body, permit) = body::read(body, &self.budget, &self.limits, bytes_max, expects).await?;
+        match form {
+            Form::Ndjson => self.lines(body, permit).await,
+            Form::CloudEventBatch => self.batch(body, permit).await,
+            form => self.single(form, body, permit).await,
+        }
+    }
+
+    async fn single(&self, form: Form, body: Bytes, permit: Permit) -> Result<Response<Reply>, Problem<'static>> {
+        let answer = self.intake.submit(Submission { form, body, permit }).await?;
+        match answer.outcome(0) {
+            Outcome::Verdict { replayed } => {
+                let mut out = Vec::with_capacity(VERDICT_BYTES);
+                answer.write_verdict(0, &mut out);
+                Ok(reply::verdict(out, replayed))
+            }
+            Outcome::Problem(problem) => Ok(reply::problem(&problem)),
+        }
+    }
+
+    async fn batch(&self, body: Bytes, mut permit: Permit) -> Result<Response<Reply>, Problem<'static>> {
+        // How many events it holds is known only when it is decoded; each has at least one brace.
+        let events = body.iter().filter(|byte| **byte == b'{').take(SLICE_LINES_MAX).count();
+        let Ok(paid) = self.budget.take(events * EVENT_COST_BYTES, self.limits.budget_wait).await else {
+            return Err(Problem::busy("the memory for requests is in use"));
+        };
+        permit.merge(paid);
+        let answer = self.intake.submit(Submission { form: Form::CloudEventBatch, body, permit }).await?;
+        Ok(reply::whole(StatusCode::OK, reply::NDJSON, render(&answer)))
+    }
+
+    async fn lines(&self, mut body: Bytes, permit: Permit) -> Result<Response<Reply>, Problem<'static>> {
+        let Some(slice) = slices::next(&mut body) else {
+            return Ok(reply::whole(StatusCode::OK, reply::NDJSON, Bytes::new()));
+        };
+        let is_all = body.is_empty();
+        let (intake, budget) = (Arc::clone(&self.intake), self.budget.clone());
+        let work = Slices { intake, budget, wait: self.limits.budget_wait, rest: body, _paid: permit };
+        let first = render(&work.submit(slice).await?);
+        if is_all {
+            return Ok(reply::whole(StatusCode::OK, reply::NDJSON, first));
+        }
+        let mut response = Response::new(Reply::lines(first.into(), work.then()));
+        response.headers_mut().insert(CONTENT_TYPE, reply::NDJSON);
+        Ok(response)
+    }
+
+    async fn find(&self, query: &str) -> Result<Response<Reply>, Problem<'static>> {
+        let (Some(source), Some(id)) = (parameter(query, "source"), parameter(query, "id")) else {
+            return Err(Problem::new(ProblemKind::Malformed, "expected ?source=SOURCE&id=ID, percent-encoded"));
+        };
+        let found = match self.intake.find(&source?.form(), &id?.form()).await? {
+            // A plus sign is a blank to most who encode, and itself to some who write by hand.
+            None if query.contains('+') => {
+                let (source, id) = (parameter(query, "source"), parameter(query, "id"));
+                match (source, id) {
+                    (Some(source), Some(id)) => self.intake.find(&source?.plain(), &id?.plain()).await?,
+                    _ => None,
+                }
+            }
+            found => found,
+        };
+        match found {
+            Some(verdict) => Ok(reply::whole(StatusCode::OK, reply::JSON, verdict)),
+            None => Err(Problem::new(ProblemKind::NotFound, "no verdict of this source and id is known")),
+        }
+    }
+}
+
+impl<I: Intake> Routes for EventRoutes<I> {
+    async fn handle(&self, request: Request<Incoming>) -> Response<Reply> {
+        let result = match (request.uri().path(), request.method()) {
+            ("/v1/events", &Method::POST) => self.events(request).await,
+            ("/v1/verdicts", &Method::GET) => self.find(request.uri().query().unwrap_or_default()).await,
+            ("/v1/labels", &Method::POST) => {
+                Err(Problem::new(ProblemKind::NotImplemented, "labels are not taken by this version"))
+            }
+            ("/v1/events" | "/v1/labels", _) => return not_allowed("POST"),
+            ("/v1/verdicts", _) => return not_allowed("GET"),
+            _ => Err(Problem::new(ProblemKind::NotFound, "expected POST /v1/events or GET /v1/verdicts")),
+        };
+        result.unwrap_or_else(|problem| reply::problem(&problem))
+    }
+}
+
+/// What submitting slices takes, apart from the source, because an answer outlives its handler's call.
+struct Slices<I> {
+    intake: Arc<I>,
+    budget: Budget,
+    wait: Duration,
+    rest: Bytes,
+    /// What the whole body was paid with.
+    _paid: Permit,
+}
+
+impl<I: Intake> Slices<I> {
+    async fn submit(&self, slice: slices::Slice) -> Result<I::Answer, Problem<'static>> {
+        let cost = slice.lines * EVENT_COST_BYTES;
+        let Ok(permit) = self.budget.take(cost, self.wait).await else {
+            return Err(Problem::busy("the memory for requests is in use"));
+        };
+        self.intake.submit(Submission { form: Form::Ndjson, body: slice.body, permit }).await
+    }
+
+    /// The lines of the slices that are left, slice by slice. The request is whole by now, so its client
+    /// reads: neither side can wait for the other.
+    fn then(mut self) -> Next {
+        Box::pin(async move {
+            loop {
+                let slice = slices::next(&mut self.rest)?;
+                let body = slice.body.clone();
+                let lines = match self.submit(slice).await {
+                    Ok(answer) => render(&answer),
+                    Err(problem) => {
+                        let mut line = Vec::with_capacity(VERDICT_BYTES);
+                        problem.write_json(&mut line);
+                        line.push(b'\n');
+                        line.repeat(slices::events(&body))
+                    }
+                };
+                // An empty chunk would end the answer; such a slice held empty lines only.
+                if !lines.is_empty() {
+                    return Some(Chunk { bytes: lines.into(), next: self.then() });
+                }
+            }
+        })
+    }
+}
+
+/// One line an event, in order.
+fn render(answer: &impl Answer) -> Vec<u8> {
+    let mut out = Vec::with_capacity(answer.len() * VERDICT_BYTES);
+    answer.write_lines(&mut out);
+    out
+}
+
+/// How the request's body holds its events.
+fn form<B>(request: &Request<B>) -> Result<Form, Problem<'static>> {
+    let headers = request.headers();
+    let unsupported = || Problem::new(ProblemKind::UnsupportedMediaType, TYPES);
+    let whole = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).ok_or_else(unsupported)?;
+    let mut parts = whole.split(';');
+    let essence = parts.next().unwrap_or_default().trim();
+    for parameter in parts {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        let utf8 = ["utf-8", "utf8", "us-ascii"].iter().any(|c| value.trim().trim_matches('"').eq_ignore_ascii_case(c));
+        if name.trim().eq_ignore_ascii_case("charset") && !utf8 {
+            return Err(Problem::new(ProblemKind::UnsupportedMediaType, "expected charset=utf-8"));
+        }
+    }
+    let is = |name: &str| essence.eq_ignore_ascii_case(name);
+    if is("application/json") {
+        return match cloudevents::attributes(headers) {
+            Ok(Some(attributes)) => Ok(Form::Binary(Box::new(attributes))),
+            Ok(None) => Ok(Form::Json),
+            Err(header) => Err(Problem::new(
+                ProblemKind::Malformed,
+                format!("header {header}: expected UTF-8, percent-encoded as CloudEvents has it"),
+            )),
+        };
+    }
+    if is("application/cloudevents+json") {
+        return Ok(Form::CloudEvent);
+    }
+    if is("application/cloudevents-batch+json") {
+        return Ok(Form::CloudEventBatch);
+    }
+    if is("application/x-ndjson") {
+        return Ok(Form::Ndjson);
+    }
+    Err(unsupported())
+}
+
+fn not_allowed(allow: &'static str) -> Response<Reply> {
+    let problem = Problem::new(ProblemKind::MethodNotAllowed, format!("expected {allow}"));
+    reply::problem_with(&problem, |headers| {
+        headers.insert(ALLOW, HeaderValue::from_static(allow));
+    })
+}
+
+/// A query parameter as it stands in the URL.
+struct Parameter<'a>(&'a str);
+
+impl<'a> Parameter<'a> {
+    fn form(&self) -> Cow<'a, str> {
+        if self.0.contains('+') { decode(&self.0.replace('+', " ")).into_owned().into() } else { decode(self.0) }
+    }
+
+    fn plain(&self) -> Cow<'a, str> {
+        decode(self.0)
+    }
+}
+
+fn decode(text: &str) -> Cow<'_, str> {
+    // Checked by `parameter`.
+    percent_decode_str(text).decode_utf8_lossy()
+}
+
+fn parameter<'a>(query: &'a str, name: &str) -> Option<Result<Parameter<'a>, Problem<'static>>> {
+    let value = query.split('&').find_map(|pair| pair.split_once('=').filter(|(n, _)| *n == name))?.1;
+    Some(match percent_decode_str(value).decode_utf8() {
+        Ok(_) => Ok(Parameter(value)),
+        Err(_) => Err(Problem::new(ProblemKind::Malformed, format!("{name}: expected UTF-8, percent-encoded"))),
+    })
+}
+
+const _: () = assert!(SLICE_BYTES_MAX >= SLICE_LINES_MAX);

@@ -1,0 +1,335 @@
+//! Where a listener listens, who may reach it, and binding it.
+//!
+//! - `unix:/path`: a socket file, 0660 by default. A file left behind is replaced only when it is a socket
+//!   on which nobody answers; at the end the file is removed if it is still ours.
+//! - `host:port`: TCP. Outside loopback it needs TLS, and a token or client certificates on top
+//!   ([`ListenOptions::check`]).
+
+use super::{Limits, server::Connections, tls};
+use openssl::ssl::SslAcceptor;
+use std::{
+    fmt, fs, io,
+    net::{IpAddr, SocketAddr, ToSocketAddrs},
+    os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::Arc,
+};
+use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixSocket};
+
+/// The backlog of connections not yet accepted.
+const BACKLOG: u32 = 1024;
+/// A token is read from a file of at most this.
+const TOKEN_BYTES_MAX: u64 = 4096;
+/// And it has at least so many characters.
+const TOKEN_BYTES_MIN: usize = 16;
+
+/// An address to listen on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Listen {
+    Unix(PathBuf),
+    /// Host (a name, or an address without brackets) and port.
+    Tcp {
+        host: String,
+        port: u16,
+    },
+}
+
+/// The files that TLS needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate and its chain, PEM.
+    pub cert: PathBuf,
+    /// Its private key, PEM.
+    pub key: PathBuf,
+    /// With it, only clients with a certificate of one of these authorities are served.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// All that a listener is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenOptions {
+    pub listen: Listen,
+    /// Mode of the socket file, 0o660 as a rule.
+    pub socket_mode: u32,
+    /// Group of the socket file: a name of `/etc/group`, or a number.
+    pub socket_group: Option<String>,
+    pub tls: Option<TlsFiles>,
+    /// A file with the bearer token that each request must carry.
+    pub token_file: Option<PathBuf>,
+    pub limits: Limits,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    #[error("expected \"unix:/path\" with an absolute path, or \"host:port\", not {0:?}")]
+    Address(String),
+    #[error(
+        "{0} is reachable from outside this machine: it needs tls, and token-file or tls.client-ca-file with it; \
+         or listen on loopback or a Unix socket"
+    )]
+    Open(Listen),
+    #[error("tls is for TCP, {0} is a Unix socket")]
+    TlsOnUnix(Listen),
+    #[error("socket-mode is within 0o600 to 0o777, as 0o660, not {0:#o}")]
+    Mode(u32),
+    #[error("socket-group: expected a group of /etc/group or a number, not {0:?}")]
+    Group(String),
+    #[error("{0} is in use by another process")]
+    InUse(Listen),
+    #[error("{0} exists and is not a socket: remove it, or listen elsewhere")]
+    NotASocket(PathBuf),
+    #[error("cannot listen on {listen}: {error}")]
+    Io { listen: Listen, error: io::Error },
+    #[error("token-file {path}: {error}")]
+    TokenFile { path: PathBuf, error: io::Error },
+    #[error("token-file {path}: expected one line of {TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} visible ASCII characters")]
+    Token { path: PathBuf },
+    #[error("tls: {what} {path}: {error}")]
+    Tls { what: &'static str, path: PathBuf, error: openssl::error::ErrorStack },
+}
+
+impl FromStr for Listen {
+    type Err = ListenError;
+
+    fn from_str(text: &str) -> Result<Self, ListenError> {
+        let error = || ListenError::Address(text.to_owned());
+        if let Some(path) = text.strip_prefix("unix:") {
+            return if path.starts_with('/') { Ok(Self::Unix(path.into())) } else { Err(error()) };
+        }
+        let (host, port) = text.rsplit_once(':').ok_or_else(error)?;
+        let port = port.parse().map_err(|_| error())?;
+        let bracketed = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
+        let known = match bracketed {
+            Some(inner) => inner.parse::<std::net::Ipv6Addr>().is_ok(),
+            None => !host.is_empty() && !host.contains([':', '/', '[', ']']) && !host.contains(char::is_whitespace),
+        };
+        if !known {
+            return Err(error());
+        }
+        Ok(Self::Tcp { host: bracketed.unwrap_or(host).to_owned(), port })
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+        }
+    }
+}
+
+impl Listen {
+    /// Whether only this machine can reach it. Of names, only `localhost` counts: others may change.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Unix(_) => true,
+            Self::Tcp { host, .. } => {
+                host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+            }
+        }
+    }
+}
+
+impl ListenOptions {
+    /// The defaults for an address.
+    #[must_use]
+    pub fn new(listen: Listen) -> Self {
+        Self { listen, socket_mode: 0o660, socket_group: None, tls: None, token_file: None, limits: Limits::default() }
+    }
+
+    /// The rules that need no look at the machine.
+    ///
+    /// # Errors
+    /// When the listener would be open to whoever reaches it, or the options contradict each other.
+    pub fn check(&self) -> Result<(), ListenError> {
+        let unix = matches!(self.listen, Listen::Unix(_));
+        if unix && self.tls.is_some() {
+            return Err(ListenError::TlsOnUnix(self.listen.clone()));
+        }
+        if unix && (self.socket_mode & !0o777 != 0 || self.socket_mode & 0o600 != 0o600) {
+            return Err(ListenError::Mode(self.socket_mode));
+        }
+        let knows_clients = self.token_file.is_some() || self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+        if !self.listen.is_local() && (self.tls.is_none() || !knows_clients) {
+            return Err(ListenError::Open(self.listen.clone()));
+        }
+        Ok(())
+    }
+}
+
+pub(super) enum Bound {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+/// A bound listener, ready for [`serve`](super::serve).
+pub struct Listener {
+    pub(super) bound: Bound,
+    pub(super) tls: Option<SslAcceptor>,
+    pub(super) token: Option<Box<[u8]>>,
+    pub(super) limits: Limits,
+    pub(super) connections: Arc<Connections>,
+    pub(super) address: Listen,
+    /// Removes the socket file when it falls.
+    _file: Option<SocketFile>,
+}
+
+impl Listener {
+    /// Binds, within a tokio runtime.
+    ///
+    /// # Errors
+    /// When the rules of [`ListenOptions::check`] or the machine do not allow it.
+    pub fn bind(options: &ListenOptions) -> Result<Self, ListenError> {
+        options.check()?;
+        let token = options.token_file.as_deref().map(read_token).transpose()?;
+        let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
+        let (bound, address, file) = match &options.listen {
+            Listen::Unix(path) => {
+                let (listener, file) = bind_unix(path, options)?;
+                (Bound::Unix(listener), options.listen.clone(), Some(file))
+            }
+            Listen::Tcp { host, port } => {
+                let (listener, at) = bind_tcp(host, *port).map_err(|error| io_error(&options.listen, error))?;
+                let address = Listen::Tcp { host: at.ip().to_string(), port: at.port() };
+                (Bound::Tcp(listener), address, None)
+            }
+        };
+        let connections = Arc::default();
+        Ok(Self { bound, tls, token, limits: options.limits.clone(), connections, address, _file: file })
+    }
+
+    /// Where it listens; for TCP the address and port that the system gave.
+    #[must_use]
+    pub fn address(&self) -> &Listen {
+        &self.address
+    }
+
+    /// Its counters.
+    #[must_use]
+    pub fn connections(&self) -> Arc<Connections> {
+        Arc::clone(&self.connections)
+    }
+}
+
+fn io_error(listen: &Listen, error: io::Error) -> ListenError {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => ListenError::InUse(listen.clone()),
+        _ => ListenError::Io { listen: listen.clone(), error },
+    }
+}
+
+fn bind_tcp(host: &str, port: u16) -> io::Result<(TcpListener, SocketAddr)> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in (host, port).to_socket_addrs()? {
+        let listener = (|| {
+            let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+            socket.set_reuseaddr(true)?;
+            socket.bind(address)?;
+            let listener = socket.listen(BACKLOG)?;
+            let at = listener.local_addr()?;
+            Ok((listener, at))
+        })();
+        match listener {
+            Ok(listener) => return Ok(listener),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn bind_unix(path: &Path, options: &ListenOptions) -> Result<(UnixListener, SocketFile), ListenError> {
+    let failed = |error| io_error(&options.listen, error);
+    let group = options.socket_group.as_deref().map(group_id).transpose()?;
+    remove_stale(path, &options.listen)?;
+    let socket = UnixSocket::new_stream().map_err(failed)?;
+    // The file gets its mode from the socket at bind: so it is closed to others from its first moment,
+    // whatever the umask, and opened when its group is right.
+    rustix::fs::fchmod(&socket, rustix::fs::Mode::from_raw_mode(0o600)).map_err(|e| failed(e.into()))?;
+    socket.bind(path).map_err(failed)?;
+    let file = SocketFile::new(path).map_err(failed)?;
+    let listener = socket.listen(BACKLOG).map_err(failed)?;
+    if group.is_some() {
+        std::os::unix::fs::chown(path, None, group).map_err(failed)?;
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(options.socket_mode)).map_err(failed)?;
+    Ok((listener, file))
+}
+
+fn remove_stale(path: &Path, listen: &Listen) -> Result<(), ListenError> {
+    let failed = |error| io_error(listen, error);
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(error)),
+        Ok(metadata) if !metadata.file_type().is_socket() => return Err(ListenError::NotASocket(path.to_owned())),
+        Ok(_) => {}
+    }
+    match std::os::unix::net::UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path).map_err(failed),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        // A full backlog is somebody, too.
+        Ok(_) => Err(ListenError::InUse(listen.clone())),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(ListenError::InUse(listen.clone())),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// A socket file of ours, known by device and inode.
+struct SocketFile {
+    path: PathBuf,
+    known_by: (u64, u64),
+}
+
+impl SocketFile {
+    fn new(path: &Path) -> io::Result<Self> {
+        let metadata = fs::symlink_metadata(path)?;
+        Ok(Self { path: path.to_owned(), known_by: (metadata.dev(), metadata.ino()) })
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let ours = fs::symlink_metadata(&self.path).is_ok_and(|m| (m.dev(), m.ino()) == self.known_by);
+        if ours {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A group's number. `/etc/group` is read here: the C library's look-up does not work in a static binary.
+fn group_id(group: &str) -> Result<u32, ListenError> {
+    let error = || ListenError::Group(group.to_owned());
+    if let Ok(number) = group.parse() {
+        return Ok(number);
+    }
+    let table = fs::read_to_string("/etc/group").map_err(|_| error())?;
+    find_group(&table, group).ok_or_else(error)
+}
+
+pub(super) fn find_group(table: &str, group: &str) -> Option<u32> {
+    table.lines().find_map(|line| {
+        let mut parts = line.split(':');
+        let name = parts.next()?;
+        let number = parts.nth(1)?;
+        (name == group).then(|| number.parse().ok())?
+    })
+}
+
+fn read_token(path: &Path) -> Result<Box<[u8]>, ListenError> {
+    use std::io::Read;
+    let read = || {
+        let mut text = Vec::new();
+        fs::File::open(path)?.take(TOKEN_BYTES_MAX + 2).read_to_end(&mut text)?;
+        Ok(text)
+    };
+    let text = read().map_err(|error| ListenError::TokenFile { path: path.to_owned(), error })?;
+    let token = text.trim_ascii();
+    let fits = (TOKEN_BYTES_MIN as u64..=TOKEN_BYTES_MAX).contains(&(token.len() as u64));
+    if !fits || !token.iter().all(u8::is_ascii_graphic) {
+        return Err(ListenError::Token { path: path.to_owned() });
+    }
+    Ok(token.into())
+}

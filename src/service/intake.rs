@@ -1,0 +1,129 @@
+//! Joins a source to the engine: decodes, submits, and says in the source's terms what became of it.
+
+use crate::engine::{self, Engine, Origin};
+use crate::event::{BadKind, Decoder, EventBatch, Form, Item, Permit, Timestamp};
+use crate::ingest::{Answer, Intake, Outcome, Problem, ProblemKind, Submission};
+use crate::store::Store;
+use crate::verdict::write_json;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::oneshot;
+
+/// One source's way into the engine.
+pub struct SourceIntake {
+    pub engine: Arc<Engine>,
+    pub store: Arc<Store>,
+    pub decoder: Decoder,
+    pub origin: Arc<Origin>,
+}
+
+impl SourceIntake {
+    /// Decodes a body. Should that panic, the whole body is one bad record: it must not bring the process
+    /// down at each repeat.
+    fn decode(&self, form: &Form, body: &bytes::Bytes) -> EventBatch {
+        let decode = || self.decoder.decode(form, body.clone(), Timestamp::now().0);
+        catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
+            self.engine.counters().add_panic();
+            tracing::error!(source = self.origin.name, "a body made the code panic: it is set aside; please report it");
+            self.decoder.whole_as_bad(BadKind::Malformed, "internal error while decoding", body.clone())
+        })
+    }
+
+    async fn ask(&self, batch: EventBatch, permit: Permit) -> Result<engine::Answer, Problem<'static>> {
+        let (reply, answer) = oneshot::channel();
+        let submission = engine::Submission {
+            batch,
+            origin: Arc::clone(&self.origin),
+            arrived: Instant::now(),
+            held: Some(permit),
+            reply,
+        };
+        self.engine.submit(submission).map_err(|_| Problem::busy("verdictd is stopping"))?;
+        // Without an answer the events may be durable or not: a repeat will tell.
+        answer.await.map_err(|_| {
+            Problem::new(ProblemKind::Internal, "the state directory failed; send it again, a repeat does no harm")
+        })
+    }
+}
+
+impl Intake for SourceIntake {
+    type Answer = engine::Answer;
+
+    async fn submit(&self, submission: Submission) -> Result<engine::Answer, Problem<'static>> {
+        let Submission { form, body, permit } = submission;
+        let answer = self.ask(self.decode(&form, &body), permit).await?;
+        let all_refused = answer.outcomes.iter().all(|outcome| *outcome == engine::Outcome::Refused);
+        match &answer.refusal {
+            Some(why) if all_refused => Err(Problem::busy(why.to_string())),
+            _ => Ok(answer),
+        }
+    }
+
+    async fn find(&self, source: &str, id: &str) -> Result<Option<Vec<u8>>, Problem<'static>> {
+        let found = self.engine.find(source, id).await;
+        let found = found.map_err(|_| Problem::busy("verdictd is stopping"))?;
+        Ok(found.map(|(chunk, sequence)| {
+            let mut out = Vec::new();
+            if let Some(record) = chunk.get(sequence) {
+                write_json(&record.verdict, &mut out);
+            }
+            out
+        }))
+    }
+}
+
+impl Answer for engine::Answer {
+    fn len(&self) -> usize {
+        self.outcomes.len()
+    }
+
+    fn outcome(&self, n: usize) -> Outcome<'_> {
+        describe(self, n, self.outcome(n))
+    }
+
+    fn write_verdict(&self, n: usize, out: &mut Vec<u8>) {
+        self.write_verdict(n, out);
+    }
+
+    fn write_lines(&self, out: &mut Vec<u8>) {
+        self.for_each(|n, outcome, record| {
+            match (record, describe(self, n, outcome)) {
+                (Some(record), _) => write_json(&record.verdict, out),
+                (None, Outcome::Problem(problem)) => problem.write_json(out),
+                (None, Outcome::Verdict { .. }) => lost().write_json(out),
+            }
+            out.push(b'\n');
+        });
+    }
+}
+
+/// An outcome in the terms of the API.
+fn describe(answer: &engine::Answer, n: usize, outcome: engine::Outcome) -> Outcome<'_> {
+    let problem = match outcome {
+        engine::Outcome::Verdict { replayed, .. } => return Outcome::Verdict { replayed },
+        engine::Outcome::Conflict => {
+            Problem::new(ProblemKind::Conflict, "expected the payload that this id first came with; found another")
+        }
+        engine::Outcome::Bad => {
+            let kind = match answer.bad(n).map(|bad| bad.kind) {
+                Some(BadKind::Oversized) => ProblemKind::Oversized,
+                _ => ProblemKind::Malformed,
+            };
+            Problem::new(kind, answer.bad(n).map_or("not an event", |bad| bad.reason.as_str()))
+        }
+        engine::Outcome::Refused => Problem::busy(answer.refusal.as_deref().unwrap_or("not taken")),
+    };
+    let text = |span| answer.batch.str(span).into();
+    let (source, id) = match answer.batch.items.get(n) {
+        Some(Item::Event(event)) => (Some(text(event.source)), Some(text(event.id))),
+        Some(Item::Bad(bad)) => (Some(text(bad.source)), bad.id.map(text)),
+        None => (None, None),
+    };
+    Outcome::Problem(Problem { source, id, ..problem })
+}
+
+/// A verdict whose record cannot be found: cannot be, and must not pass for an answer.
+fn lost() -> Problem<'static> {
+    Problem::new(ProblemKind::Internal, "internal error: the verdict is durable but cannot be shown; ask again")
+}

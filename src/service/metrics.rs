@@ -1,0 +1,149 @@
+//! OpenMetrics text, made at each scrape from the parts' own counters.
+
+use super::admin::View;
+use super::status::{lag, resident_bytes};
+use crate::model;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Renders all metrics.
+pub fn render(view: &View) -> Vec<u8> {
+    let mut registry = Registry::with_prefix("verdictd");
+    let counters = view.engine.counters();
+    registry.register("answer_seconds", "From arrival to answer, a request each", counters.answer_seconds.clone());
+    registry.register("commit_seconds", "One commit, sync included", counters.commit_seconds.clone());
+    registry.register("batch_events", "Events of one commit", counters.batch_events.clone());
+    registry.register_collector(Box::new(Snapshot::of(view)));
+    let mut text = String::new();
+    // Writing to a String does not fail.
+    let _ = encode(&mut text, &registry);
+    text.into_bytes()
+}
+
+type Label = (&'static str, String);
+
+/// One metric with its values by labels.
+#[derive(Debug)]
+struct Family {
+    name: &'static str,
+    help: &'static str,
+    counter: bool,
+    values: Vec<(Vec<Label>, f64)>,
+}
+
+/// All values at one moment.
+#[derive(Debug)]
+struct Snapshot(Vec<Family>);
+
+impl Snapshot {
+    fn of(view: &View) -> Self {
+        let stats = view.store.stats();
+        let mut families = Vec::new();
+        let mut add = |name, help, counter, values| families.push(Family { name, help, counter, values });
+        let number = |value: u64| {
+            #[allow(clippy::cast_precision_loss)] // shown, not counted with
+            let value = value as f64;
+            value
+        };
+        let load = |value: &AtomicU64| number(value.load(Relaxed));
+
+        let mut values = Vec::new();
+        for source in &view.sources {
+            let origin = &source.origin;
+            for (outcome, count) in [
+                ("accepted", &origin.accepted),
+                ("duplicate", &origin.duplicate),
+                ("conflict", &origin.conflict),
+                ("quarantined", &origin.quarantined),
+                ("refused", &origin.refused),
+            ] {
+                values.push((vec![("source", origin.name.clone()), ("outcome", outcome.to_owned())], load(count)));
+            }
+        }
+        add("events", "Events by what became of them", true, values);
+        let decided = view.engine.counters().decided();
+        let values = decided
+            .into_iter()
+            .map(|((decision, model), count)| (vec![("decision", decision), ("model", model)], number(count)));
+        add("verdicts", "Verdicts made", true, values.collect());
+        let connections = view
+            .sources
+            .iter()
+            .map(|source| (vec![("source", source.origin.name.clone())], load(&source.connections.open)));
+        add("connections", "Connections open", false, connections.collect());
+
+        let by_sink = |value: &dyn Fn(&crate::forward::SinkStatus) -> f64| {
+            view.sinks.iter().map(|sink| (vec![("sink", sink.name.clone())], value(sink))).collect::<Vec<_>>()
+        };
+        add("sink_delivered", "Verdicts confirmed by the sink", true, by_sink(&|sink| load(&sink.delivered)));
+        let errors = view.sinks.iter().flat_map(|sink| {
+            [("transient", &sink.transient), ("poison", &sink.poison)]
+                .map(|(kind, count)| (vec![("sink", sink.name.clone()), ("kind", kind.to_owned())], load(count)))
+        });
+        add("sink_errors", "Errors of the sink", true, errors.collect());
+        let lag_of = |sink: &crate::forward::SinkStatus| lag(&view.store, &sink.name);
+        let events = by_sink(&|sink| number(lag_of(sink).events));
+        add("sink_lag_events", "Verdicts that the sink has not confirmed", false, events);
+        let seconds = by_sink(&|sink| lag_of(sink).seconds);
+        add("sink_lag_seconds", "Age of the oldest verdict not confirmed", false, seconds);
+        add("sink_up", "1 while the sink takes verdicts", false, by_sink(&|sink| f64::from(u8::from(sink.is_up()))));
+
+        let parts = [
+            ("resident", resident_bytes()),
+            ("index", stats.index_bytes),
+            ("tail", stats.tail_bytes),
+            ("queues", u64::try_from(view.budget.used()).unwrap_or(u64::MAX)),
+        ];
+        let parts = parts.map(|(part, bytes)| (vec![("part", part.to_owned())], number(bytes)));
+        add("memory_bytes", "Memory in use: the whole process (resident), and parts of it", false, parts.to_vec());
+        let single = |value: f64| vec![(Vec::new(), value)];
+        add("memory_budget_bytes", "limits.memory", false, single(number(view.memory.budget)));
+        add("store_bytes", "Bytes in use in state-dir", false, single(number(stats.disk_bytes)));
+        add("store_budget_bytes", "limits.disk", false, single(number(stats.disk_budget_bytes)));
+        #[allow(clippy::cast_precision_loss)]
+        let window = stats.window_ms as f64 / 1e3;
+        add("dedup_window_seconds", "The dedup window in force", false, single(window));
+        add("quarantined_events", "Entries in quarantine", false, single(number(stats.quarantine_entries)));
+        let evicted = single(number(stats.quarantine_evicted));
+        add("quarantine_evicted_events", "Entries that went over quarantine.limit", true, evicted);
+        add("store_set_aside", "Damaged values set aside", false, single(number(stats.set_aside)));
+        let panics = single(load(&view.engine.counters().panics));
+        add("panics", "Events that made the code panic", true, panics);
+        let manifest = view.bundle.manifest();
+        let model = vec![
+            ("name", manifest.name.clone()),
+            ("version", manifest.version.clone()),
+            ("sha256", model::hex_text(view.bundle.sha256())),
+        ];
+        add("model_info", "The model in force", false, vec![(model, 1.0)]);
+        let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
+        add("build_info", "This build", false, vec![(version, 1.0)]);
+        Self(families)
+    }
+}
+
+impl Collector for Snapshot {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        for family in &self.0 {
+            let kind = if family.counter { MetricType::Counter } else { MetricType::Gauge };
+            let mut metric = encoder.encode_descriptor(family.name, family.help, None, kind)?;
+            for (labels, value) in &family.values {
+                if labels.is_empty() {
+                    write(family.counter, *value, &mut metric)?;
+                } else {
+                    write(family.counter, *value, &mut metric.encode_family(labels)?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write(counter: bool, value: f64, metric: &mut MetricEncoder<'_>) -> Result<(), fmt::Error> {
+    if counter { metric.encode_counter::<NoLabelSet, f64, f64>(&value, None) } else { metric.encode_gauge(&value) }
+}

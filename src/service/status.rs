@@ -1,0 +1,167 @@
+//! `status --json`: one object, a member a part.
+
+use super::admin::View;
+use crate::forward::SinkStatus;
+use crate::model;
+use crate::store::{Room, Stats, Store, WindowCut};
+use serde_json::{Value, json};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How far a sink is behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Lag {
+    pub events: u64,
+    /// Since the oldest waiting verdict was decided.
+    pub seconds: f64,
+}
+
+/// A sink's lag now.
+pub fn lag(store: &Store, sink: &str) -> Lag {
+    let cursor = store.cursor(sink).unwrap_or_default();
+    let events = store.committed().saturating_sub(cursor);
+    if events == 0 {
+        return Lag::default();
+    }
+    let oldest = store.next_chunk(cursor).ok().flatten();
+    let decided_ms = oldest.and_then(|chunk| chunk.get(cursor.max(chunk.first())).map(|r| r.verdict.decided_ms));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+    #[allow(clippy::cast_precision_loss)] // milliseconds far below 2^52
+    let seconds = decided_ms.map_or(0.0, |ms| now_ms.saturating_sub(ms).max(0) as f64 / 1e3);
+    Lag { events, seconds }
+}
+
+/// The whole status.
+pub fn status(view: &View) -> Value {
+    let stats = view.store.stats();
+    let manifest = view.bundle.manifest();
+    json!({
+        "name": "verdictd",
+        "version": env!("CARGO_PKG_VERSION"),
+        "instance": view.config.instance,
+        "pid": std::process::id(),
+        "uptime-seconds": view.started.elapsed().as_secs(),
+        "ready": crate::ingest::Admin::ready(view).well,
+        "sources": view.sources.iter().map(source).collect::<Vec<_>>(),
+        "sinks": view.sinks.iter().map(|status| sink(&view.store, status)).collect::<Vec<_>>(),
+        "dedup": {
+            "window-seconds": view.config.dedup.window.as_milliseconds() / 1000,
+            "window-in-force-seconds": stats.window_ms / 1000,
+            "cut-by": stats.window_cut_by.map(cut_by),
+            "events": stats.committed.saturating_sub(stats.window_floor),
+            "index-bytes": stats.index_bytes,
+        },
+        "memory": {
+            "budget": view.memory.budget,
+            "resident": resident_bytes(),
+            "requests-in-flight": view.budget.used(),
+            "plan": view.memory.json(),
+        },
+        "disk": {
+            "budget": stats.disk_budget_bytes,
+            "used": stats.disk_bytes,
+            "free": stats.disk_free_bytes,
+            "plan": view.disk.json(),
+        },
+        "store": {
+            "next-sequence": stats.committed,
+            "oldest-sequence": stats.log_floor,
+            "live-bytes": stats.live_bytes,
+            "set-aside": stats.set_aside,
+            "lost": stats.lost,
+        },
+        "quarantine": {
+            "events": stats.quarantine_entries,
+            "bytes": stats.quarantine_bytes,
+            "evicted": stats.quarantine_evicted,
+        },
+        "model": {
+            "name": manifest.name,
+            "version": manifest.version,
+            "sha256": model::hex_text(view.bundle.sha256()),
+        },
+        "warnings": warnings(view, &stats),
+    })
+}
+
+fn source(source: &super::admin::SourceView) -> Value {
+    let origin = &source.origin;
+    json!({
+        "name": origin.name,
+        "type": source.kind,
+        "listen": source.address,
+        "connections": source.connections.open.load(Relaxed),
+        "accepted": origin.accepted.load(Relaxed),
+        "duplicate": origin.duplicate.load(Relaxed),
+        "conflict": origin.conflict.load(Relaxed),
+        "quarantined": origin.quarantined.load(Relaxed),
+        "refused": origin.refused.load(Relaxed),
+    })
+}
+
+fn sink(store: &Store, sink: &SinkStatus) -> Value {
+    let lag = lag(store, &sink.name);
+    json!({
+        "name": sink.name,
+        "type": "file",
+        "up": sink.is_up(),
+        "cursor": store.cursor(&sink.name).ok(),
+        "delivered": sink.delivered.load(Relaxed),
+        "lag-events": lag.events,
+        "lag-seconds": lag.seconds,
+        "errors": sink.transient.load(Relaxed),
+        "last-error": sink.last_error(),
+    })
+}
+
+fn cut_by(cut: WindowCut) -> &'static str {
+    match cut {
+        WindowCut::Memory => "limits.memory",
+        WindowCut::Disk => "limits.disk",
+    }
+}
+
+/// Whatever shortens a promise just now, a line each.
+pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(cut) = stats.window_cut_by {
+        let seconds = stats.window_ms / 1000;
+        lines.push(format!("the dedup window is cut to {seconds} s by {}", cut_by(cut)));
+    }
+    let room = view.store.room();
+    if room != Room::Yes {
+        lines.push(format!("nothing new is taken: {room}"));
+    }
+    for sink in view.sinks.iter().filter(|sink| !sink.is_up()) {
+        let why = sink.last_error().unwrap_or_default();
+        lines.push(format!("sink {} is down: {why}", sink.name));
+    }
+    if stats.set_aside > 0 {
+        lines.push(format!("{} damaged values of the store are set aside", stats.set_aside));
+    }
+    if stats.lost > 0 {
+        lines.push(format!("{} verdicts that were durable are missing from the log", stats.lost));
+    }
+    if stats.quarantine_evicted > 0 {
+        lines.push(format!("{} quarantined events went over quarantine.limit", stats.quarantine_evicted));
+    }
+    for (name, next) in &stats.orphan_cursors {
+        lines.push(format!("sink {name} is no longer configured; its cursor stands at {next}"));
+    }
+    if stats.blobs {
+        lines.push("the store holds values outside its log, which no sync covers: this is a bug".to_owned());
+    }
+    let panics = view.engine.counters().panics.load(Relaxed);
+    if panics > 0 {
+        lines.push(format!("{panics} events made the code panic; they are in quarantine: this is a bug"));
+    }
+    lines
+}
+
+/// Memory in use, as the kernel counts it; 0 where it does not say.
+pub fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
+}

@@ -1,0 +1,18 @@
+//! The daemon as its users meet it: `verdictd run` on a private folder, asked over its Unix sockets.
+//!
+//! One file a promise. A test that needs a failing or a full disk works over the file system of
+//! `support/powercut_fs`; where FUSE is missing it says so.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // helpers stop at the first surprise, as tests do
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod bad_input;
+mod config;
+mod disk;
+mod events;
+mod forms;
+mod models;
+mod repeats;
+mod sink;
+mod stops;

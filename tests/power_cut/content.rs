@@ -1,0 +1,108 @@
+//! What the load commits: a function of the seed and a number, so that a reader knows each byte of it.
+
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use verdictd::store::{NewRecord, QuarantineEntry, Record};
+
+pub const SINK: &str = "sink";
+pub const SOURCE: &str = "pos";
+pub const OFFSET_OF: &str = "file";
+
+/// The texts of one record.
+pub struct Texts {
+    id: String,
+    key: Option<String>,
+    reasons: Vec<String>,
+    random: Pcg64Mcg,
+}
+
+fn random_of(seed: u64, number: u64, what: u64) -> Pcg64Mcg {
+    Pcg64Mcg::seed_from_u64(seed ^ number.rotate_left(20) ^ what.rotate_left(50))
+}
+
+fn text(random: &mut Pcg64Mcg, bytes: usize) -> String {
+    (0..bytes).map(|_| char::from(random.random_range(b'!'..=b'~'))).collect()
+}
+
+impl Texts {
+    /// Most records are small; one in ten has an identity and a key as long as they may be.
+    pub fn of(seed: u64, sequence: u64) -> Self {
+        let mut random = random_of(seed, sequence, 1);
+        let is_large = random.random_ratio(1, 10);
+        let pad = if is_large { random.random_range(0..480) } else { random.random_range(0..20) };
+        let id = format!("{sequence}-{}", text(&mut random, pad));
+        let key = random.random_ratio(2, 3).then(|| {
+            let bytes = if is_large { 1000 } else { 12 };
+            text(&mut random, bytes)
+        });
+        let reasons = (0..random.random_range(0..3)).map(|n| format!("REASON_{n}")).collect();
+        Self { id, key, reasons, random }
+    }
+
+    /// Gives the record to `with`.
+    pub fn record<T>(&self, log_ms: u64, with: impl FnOnce(&NewRecord<'_>) -> T) -> T {
+        let mut random = self.random.clone();
+        let reasons: Vec<&str> = self.reasons.iter().map(String::as_str).collect();
+        with(&NewRecord {
+            source: SOURCE,
+            id: &self.id,
+            key: self.key.as_deref(),
+            time_us: random.random_range(0..4_000_000_000_000_000),
+            payload: random.random(),
+            decision: ["allow", "review", "block"][random.random_range(0..3)],
+            score: random.random_ratio(9, 10).then(|| random.random()),
+            reasons: &reasons,
+            model: "test@1",
+            model_sha256: &[7; 32],
+            decided_ms: random.random_range(0..4_000_000_000_000),
+            log_ms,
+        })
+    }
+
+    /// Whether a record read back is this one, member for member.
+    pub fn equal(&self, found: &Record<'_>) -> bool {
+        self.record(found.log_ms, |expected| {
+            let verdict = &found.verdict;
+            verdict.source == expected.source
+                && verdict.id == expected.id
+                && verdict.key == expected.key
+                && verdict.time_us == expected.time_us
+                && verdict.decision == expected.decision
+                && verdict.score == expected.score
+                && verdict.reasons == expected.reasons
+                && verdict.model == expected.model
+                && verdict.model_sha256 == expected.model_sha256
+                && verdict.decided_ms == expected.decided_ms
+                && found.payload == expected.payload
+        })
+    }
+}
+
+/// How many records the commit has: mostly few, sometimes hundreds, sometimes none.
+pub fn records_in(seed: u64, commit: u64) -> u64 {
+    let mut random = random_of(seed, commit, 2);
+    match random.random_range(0..10) {
+        0 => 0,
+        1..6 => random.random_range(1..8),
+        6..9 => random.random_range(20..120),
+        _ => random.random_range(200..400),
+    }
+}
+
+/// The quarantine entry that the commit brings, in one of three.
+pub fn quarantine_in(seed: u64, commit: u64) -> Option<QuarantineEntry> {
+    let mut random = random_of(seed, commit, 3);
+    if !random.random_ratio(1, 3) {
+        return None;
+    }
+    let mut bytes = vec![0; random.random_range(0..15_000)];
+    random.fill(&mut bytes[..]);
+    Some(QuarantineEntry {
+        kind: "malformed".to_owned(),
+        source: SOURCE.to_owned(),
+        id: Some(format!("bad-{commit}")),
+        reason: "expected JSON".to_owned(),
+        bytes,
+        at_ms: 1_600_000_000_000 + i64::try_from(commit).unwrap_or(0),
+    })
+}
