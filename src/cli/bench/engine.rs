@@ -42,8 +42,7 @@ pub fn events_per_second(parent: &Path, bundle: &Path) -> Result<f64, BenchError
             drop(oldest.map(oneshot::Receiver::blocking_recv));
         }
         let (reply, answer) = oneshot::channel();
-        let submission =
-            Submission { batch, origin: Arc::clone(&origin), arrived: Instant::now(), held: None, reply };
+        let submission = Submission { batch, origin: Arc::clone(&origin), arrived: Instant::now(), held: None, reply };
         engine.submit(submission).map_err(|error| fail("engine", error.to_string()))?;
         waiting.push_back(answer);
     }
