@@ -31,20 +31,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Commit number and body.
+type Value = (u64, Box<[u8]>);
+/// The same with the kind between.
+type SmallValue = (u64, Kind, Box<[u8]>);
+
 /// The values found, the newest of each.
 #[derive(Default)]
-struct Found {
+pub struct Found {
     /// By first sequence and count; of equals the newest.
-    chunks: BTreeMap<(u64, u64), (u64, Box<[u8]>)>,
+    chunks: BTreeMap<(u64, u64), Value>,
     /// Cursors, offsets and meta entries by key.
-    small: BTreeMap<Vec<u8>, (u64, Kind, Box<[u8]>)>,
-    quarantine: BTreeMap<(u64, u16), (u64, Box<[u8]>)>,
+    small: BTreeMap<Vec<u8>, SmallValue>,
+    quarantine: BTreeMap<(u64, u16), Value>,
     /// Where the log ended when each generation opened it, as far as known.
     openings: BTreeMap<u64, u64>,
 }
 
 impl Found {
-    fn take(&mut self, framed: Framed) {
+    /// Takes a value in.
+    pub fn take(&mut self, framed: Framed) {
         let Framed { kind, commit, body, .. } = framed;
         let key = match kind {
             Kind::Log => {
@@ -58,7 +64,7 @@ impl Found {
             }
             Kind::Quarantine => {
                 if let Ok(part) = quarantine::decode_part(&body) {
-                    let key = (part.sequence, part.part);
+                    let key = (part.sequence, part.number);
                     self.quarantine.insert(key, (commit, body));
                 }
                 return;
@@ -81,7 +87,7 @@ impl Found {
     }
 
     /// The log as far as it is there: ranges of sequences, ascending, each in the newest chunk that has it.
-    fn log(&self, floor: u64) -> Vec<(u64, u64, &[u8])> {
+    pub fn log(&self, floor: u64) -> Vec<(u64, u64, &[u8])> {
         let mut newest: Vec<_> = self.chunks.iter().collect();
         newest.sort_by_key(|((_, count), (commit, _))| std::cmp::Reverse((*commit, *count)));
         let mut taken: BTreeMap<u64, (u64, &[u8])> = BTreeMap::new();
@@ -134,15 +140,12 @@ pub fn forget_evidence(damaged: &Path) -> Result<(), StoreError> {
 
 /// A salvage that was cut off: its folder.
 pub fn unfinished(layout: &Layout) -> Option<PathBuf> {
-    (1u32..)
-        .map(|n| layout.dir.join(format!("damaged-{n}")))
-        .take_while(|path| path.exists())
-        .find(|path| !path.join("done").exists())
+    layout.damaged().find(|path| !path.join("done").exists())
 }
 
 /// Number of salvages this state-dir has seen.
 pub fn count(layout: &Layout) -> u64 {
-    (1u64..).take_while(|n| layout.dir.join(format!("damaged-{n}")).exists()).count() as u64
+    layout.damaged().count() as u64
 }
 
 /// The outcome of a salvage.
@@ -240,13 +243,14 @@ fn write_chunks(
     floor: u64,
     commit: u64,
 ) -> Result<(Vec<(u64, u64)>, u64), StoreError> {
-    let mut next = None;
+    // Some of what is missing right after the floor may only have been trimmed since that was stored.
+    let mut next = floor;
     let mut gaps = Vec::new();
     for (from, to, body) in found.log(floor) {
-        if let Some(next) = next.filter(|next| *next < from) {
+        if next < from {
             gaps.push((next, from));
         }
-        next = Some(to);
+        next = to;
         let Ok(chunk) = Chunk::decode(body.into()) else { continue };
         if (from, to) == (chunk.first(), chunk.next()) {
             batch.put(&keys::log(from), frame::wrap(Kind::Log, commit, body))?;
@@ -256,11 +260,11 @@ fn write_chunks(
             }
         }
     }
-    Ok((gaps, next.unwrap_or(floor)))
+    Ok((gaps, next))
 }
 
 /// Some of a chunk's records, in chunks of their own.
-fn records(chunk: &Chunk, from: u64, to: u64) -> Vec<Arc<Chunk>> {
+pub fn records(chunk: &Chunk, from: u64, to: u64) -> Vec<Arc<Chunk>> {
     let mut builder = BatchBuilder::new(from);
     for record in chunk.records().filter(|record| (from..to).contains(&record.verdict.sequence)) {
         let _ = builder.append(&NewRecord::of(&record));

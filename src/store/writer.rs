@@ -7,13 +7,12 @@ use super::disk::Room;
 use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::keys;
-use super::layout::Layout;
 use super::medium::Batch;
 use super::merge::{Merged, SmallRun};
 use super::options::WhenFull;
 use super::quarantine;
+use super::shared::Store;
 use super::state::{self, OFFSET_BYTES_MAX, State};
-use super::store::Store;
 use super::tip::{Tip, TipFile};
 use super::window::Window;
 use std::collections::VecDeque;
@@ -26,12 +25,11 @@ pub(crate) const ENTRY_OVERHEAD: u64 = 32;
 const TRIM_MIN: usize = 16;
 const TRIM_MAX: usize = 256;
 /// The state entry is stored anew at the latest after so many commits that changed it.
-const STATE_EVERY: u32 = 64;
+const STATE_EVERY: u32 = 16;
 
 /// Writes to the store. There is exactly one.
 pub struct Writer {
     pub(crate) store: Arc<Store>,
-    pub(crate) layout: Layout,
     pub(crate) clock: LogClock,
     pub(crate) window: Window,
     pub(crate) state: State,
@@ -175,7 +173,7 @@ impl Writer {
             self.state.quarantine_next += 1;
             let parts = quarantine::encode(sequence, entry, self.commit);
             let bytes = parts.iter().map(|(_, value)| value.len() as u64 + ENTRY_OVERHEAD).sum();
-            self.quarantined.push_back((sequence, (parts.len() - 1) as u16, bytes));
+            self.quarantined.push_back((sequence, u16::try_from(parts.len() - 1).unwrap_or(u16::MAX), bytes));
             self.count_quarantine(1, bytes.cast_signed());
             for (key, value) in parts {
                 pending.insert(&key, value);
@@ -218,7 +216,7 @@ impl Writer {
     fn count_quarantine(&mut self, entries: i64, bytes: i64) {
         let figures = &self.store.figures;
         let add = |figure: &AtomicU64, n: i64| {
-            figure.store(figure.load(Ordering::Relaxed).saturating_add_signed(n), Ordering::Relaxed)
+            figure.store(figure.load(Ordering::Relaxed).saturating_add_signed(n), Ordering::Relaxed);
         };
         add(&figures.quarantine_entries, entries);
         add(&figures.quarantine_bytes, bytes);
@@ -271,7 +269,9 @@ impl Writer {
         let store = Arc::clone(&self.store);
         let figures = &store.figures;
         let now = self.clock.now_ms();
-        let out = self.window.floor(now, self.state.next).max(store.index.floor.load(Ordering::Relaxed));
+        let time = self.window.floor(now, self.state.next);
+        let out = time.max(store.index.floor.load(Ordering::Relaxed));
+        figures.time_floor.store(time, Ordering::Relaxed);
         let over = store.disk.is_tight() && self.when_full == WhenFull::Shorten;
         let limit = if over { delivered.min(self.state.next) } else { out.min(delivered) };
         figures.window_floor.fetch_max(out, Ordering::Relaxed);
@@ -317,7 +317,7 @@ impl Writer {
         let store = Arc::clone(&self.store);
         store.medium.write(pending.batch)?;
         for (n, next) in pending.cursors {
-            store.sinks[n].stored.store(next, Ordering::Relaxed);
+            store.sinks[n].stored.store(next, Ordering::Release);
         }
         if let Some(last) = chunks.last() {
             self.state.next = last.next();

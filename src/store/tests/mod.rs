@@ -1,8 +1,13 @@
 //! The store's promises, each against a store on disk.
 
 mod basics;
+mod chunks;
 mod damage;
+#[path = "inspect.rs"]
+mod inspecting;
+mod limits;
 mod model;
+mod traps;
 
 use super::*;
 use std::path::Path;
@@ -60,7 +65,7 @@ impl Rig {
                 log_ms,
             })
             .expect("append");
-        self.index.insert(fold::identity(self.store.seed(), b"pos", id.as_bytes()), sequence);
+        self.index.insert(crate::event::identity_fingerprint(self.store.seed(), "pos", id), sequence);
         sequence
     }
 
@@ -83,7 +88,7 @@ impl Rig {
     }
 
     pub fn find(&self, id: &str) -> Option<u64> {
-        self.index.find(fold::identity(self.store.seed(), b"pos", id.as_bytes())).find(|&sequence| {
+        self.index.find(crate::event::identity_fingerprint(self.store.seed(), "pos", id)).find(|&sequence| {
             let chunk = self.store.chunk_of(sequence).expect("read");
             chunk.is_some_and(|chunk| chunk.get(sequence).is_some_and(|record| record.verdict.id == id))
         })
@@ -98,4 +103,16 @@ pub fn log(store: &Store, mut from: u64) -> Vec<(u64, String)> {
         from = chunk.next();
     }
     found
+}
+
+/// A number that does not compress.
+pub fn noise(n: u64) -> u64 {
+    let mut x = n.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    x = (x ^ (x >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    x ^ (x >> 32)
+}
+
+/// An id of 32 digits that does not compress.
+pub fn noisy_id(n: u64) -> String {
+    format!("{:016x}{:016x}", noise(n), noise(!n))
 }
