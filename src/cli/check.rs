@@ -6,7 +6,7 @@ use super::{
     output::{Mark, Output, say},
 };
 use crate::{
-    config::{Config, DiskPlan, Loaded, MemoryPlan, ModelCost, Origin, Problem, Problems, load_with},
+    config::{Config, DiskPlan, Loaded, MemoryPlan, ModelCost, Origin, Problem, Problems, Setting, load_with},
     engine::WAVE_EVENTS_MAX,
     model::{Inspection, ModelError},
     service::{BuildError, Built, build},
@@ -79,7 +79,8 @@ fn problems(config: &Config, origin: &dyn Fn(&str) -> Origin, error: &BuildError
 }
 
 fn model_problems(error: &ModelError) -> Vec<Problem> {
-    let permission = matches!(error, ModelError::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied);
+    let permission =
+        matches!(error, ModelError::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied);
     let single = |problem: crate::features::Problem| {
         let place = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
         Problem {
@@ -95,9 +96,7 @@ fn as_json(result: &Result<Report, Problems>) -> Value {
     match result {
         Err(problems) => json!({ "ok": false, "errors": problems.0, "warnings": [] }),
         Ok(report) => {
-            let setting = |s: &crate::config::Setting| {
-                (s.key.clone(), json!({ "value": s.value, "origin": s.origin.to_string() }))
-            };
+            let setting = |s: &Setting| (s.key.clone(), json!({ "value": s.json(), "origin": s.origin.to_string() }));
             json!({
                 "ok": true,
                 "errors": [],
@@ -117,19 +116,21 @@ fn as_text(report: &Report) -> String {
     let files = loaded.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>();
     let window = loaded.config.dedup.window;
     let events = memory.index_events();
+    #[allow(clippy::cast_precision_loss)] // a figure of three digits is made of it
     let rate = events as f64 / window.duration().as_secs_f64().max(1.0);
-    let mut out = format!("{}: good\n\nMemory\n{memory}", files.join(", "));
-    out += &format!("  The dedup window of {window} fits while fewer than {rate:.1} events a second come in on average;\n");
-    out += &format!("  beyond that it holds the newest {events} events.\n\nDisk\n{disk}\nModel\n");
-    for line in model.to_string().lines() {
-        out += &format!("  {line}\n");
-    }
-    out += "\nConfig in effect\n";
     let width = loaded.settings.iter().map(|s| s.key.len()).max().unwrap_or(0);
-    let value = |s: &crate::config::Setting| s.value.clone().unwrap_or_else(|| "(not set)".to_owned());
+    let value = |s: &Setting| s.value.clone().unwrap_or_else(|| "(not set)".to_owned());
     let value_width = loaded.settings.iter().map(|s| value(s).chars().count().min(40)).max().unwrap_or(0);
-    for setting in &loaded.settings {
-        out += &format!("  {:width$}  {:value_width$}  {}\n", setting.key, value(setting), setting.origin);
-    }
-    out
+
+    let mut lines = vec![format!("{}: good\n\nMemory\n{memory}", files.join(", "))];
+    lines.push(format!(
+        "  The dedup window of {window} fits while fewer than {rate:.1} events a second come in on average;\n  \
+         beyond that it holds the newest {events} events.\n\nDisk\n{disk}\nModel\n"
+    ));
+    lines.extend(model.to_string().lines().map(|line| format!("  {line}\n")));
+    lines.push("\nConfig in effect\n".to_owned());
+    lines.extend(
+        loaded.settings.iter().map(|s| format!("  {:width$}  {:value_width$}  {}\n", s.key, value(s), s.origin)),
+    );
+    lines.concat()
 }

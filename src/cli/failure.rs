@@ -93,13 +93,12 @@ impl From<DaemonError> for Failure {
         let denied = |kind: io::ErrorKind| kind == io::ErrorKind::PermissionDenied;
         let code = match &error {
             DaemonError::Store(store) => code_of_store(store),
-            DaemonError::Build(_) => ExitCode::Config,
             DaemonError::Listen(ListenError::Io { error, .. }) | DaemonError::Secret { error, .. }
                 if denied(error.kind()) =>
             {
                 ExitCode::Permission
             }
-            DaemonError::Listen(_) | DaemonError::Secret { .. } => ExitCode::Config,
+            DaemonError::Build(_) | DaemonError::Listen(_) | DaemonError::Secret { .. } => ExitCode::Config,
             DaemonError::Threads(_) | DaemonError::Bug(_) => ExitCode::Bug,
         };
         Self::new(code, error.to_string())

@@ -1,14 +1,26 @@
 //! Results on stdout, everything else on stderr.
 
 use super::Failure;
-use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 /// Buffered stdout whose errors are failures of the command.
-pub(super) struct Output(BufWriter<StdoutLock<'static>>);
+pub(super) struct Output<'a>(BufWriter<Box<dyn Write + 'a>>);
 
-impl Output {
+impl Output<'static> {
     pub fn new() -> Self {
-        Self(BufWriter::with_capacity(64 << 10, io::stdout().lock()))
+        Self::to_boxed(Box::new(io::stdout().lock()))
+    }
+}
+
+impl<'a> Output<'a> {
+    fn to_boxed(write: Box<dyn Write + 'a>) -> Self {
+        Self(BufWriter::with_capacity(64 << 10, write))
+    }
+
+    /// Into a buffer; what is written is there when it is dropped.
+    #[cfg(test)]
+    pub fn to(buffer: &'a mut Vec<u8>) -> Self {
+        Self::to_boxed(Box::new(buffer))
     }
 
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
@@ -44,10 +56,8 @@ pub(super) fn say(mark: Mark, text: &str) {
     };
     let stderr = io::stderr();
     let coloured = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let mut out = String::new();
-    for line in text.lines() {
-        out += &if coloured { format!("\x1b[1;{colour}m{name}:\x1b[0m {line}\n") } else { format!("{name}: {line}\n") };
-    }
+    let mark = if coloured { format!("\x1b[1;{colour}m{name}:\x1b[0m ") } else { format!("{name}: ") };
+    let out: String = text.lines().flat_map(|line| [mark.as_str(), line, "\n"]).collect();
     // There is nobody left to tell where stderr itself is closed.
     let _ = stderr.lock().write_all(out.as_bytes());
 }

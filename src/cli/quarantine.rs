@@ -47,8 +47,8 @@ fn list(args: &StoreArgs) -> Result<(), Failure> {
 fn show(args: &ShowArgs) -> Result<(), Failure> {
     let entries = inspect::quarantine(&args.place.dir()?)?;
     let found = entries.into_iter().find(|(info, _)| info.sequence == args.sequence);
-    let (info, entry) =
-        found.ok_or_else(|| Failure::does_not_hold(format!("there is no entry {} in the quarantine", args.sequence)))?;
+    let (info, entry) = found
+        .ok_or_else(|| Failure::does_not_hold(format!("there is no entry {} in the quarantine", args.sequence)))?;
     eprintln!("{}", as_text(&info));
     let mut out = Output::new();
     out.bytes(&entry.bytes)?;

@@ -17,7 +17,7 @@ const ANSWER_WAIT_MAX: Duration = Duration::from_secs(5);
 pub(super) struct StatusArgs {
     #[command(flatten)]
     config: ConfigArg,
-    /// The admin listener, instead of the config's: unix:/path or host:port
+    /// The admin listener, instead of the config's: unix:PATH or HOST:PORT
     #[arg(long, value_name = "ADDR", conflicts_with = "config")]
     to: Option<Address>,
     /// Print JSON for scripts
@@ -79,14 +79,18 @@ fn as_text(status: &Value) -> String {
     flatten("", status, &mut lines);
     lines.retain(|(key, _)| key != "warnings" && !key.starts_with("warnings."));
     let width = lines.iter().map(|(key, _)| key.chars().count()).max().unwrap_or(0);
-    lines.iter().map(|(key, value)| format!("{key:width$}  {value}\n")).collect()
+    let lines: Vec<String> = lines.iter().map(|(key, value)| format!("{key:width$}  {value}\n")).collect();
+    lines.concat()
 }
 
 fn flatten(path: &str, value: &Value, lines: &mut Vec<(String, String)>) {
     let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match value {
         Value::Object(members) => {
-            for (name, member) in members.iter().filter(|(name, member)| !(name.as_str() == "name" && member.is_string() && !path.is_empty())) {
+            for (name, member) in members
+                .iter()
+                .filter(|(name, member)| !(name.as_str() == "name" && member.is_string() && !path.is_empty()))
+            {
                 flatten(&below(name), member, lines);
             }
         }
@@ -113,6 +117,9 @@ mod tests {
             "sinks": [{ "name": "audit", "lag-events": 3, "last-error": null }],
             "warnings": ["the window is cut"],
         });
-        assert_eq!(as_text(&status), "ready                   true\nsinks.audit.lag-events  3\nsinks.audit.last-error  -\n");
+        assert_eq!(
+            as_text(&status),
+            "ready                   true\nsinks.audit.lag-events  3\nsinks.audit.last-error  -\n"
+        );
     }
 }

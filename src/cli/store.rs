@@ -51,7 +51,11 @@ pub(super) fn run(command: &StoreCommand) -> Result<(), Failure> {
     match command {
         StoreCommand::Info(args) => {
             let report = inspect::report(&args.place.dir()?)?;
-            if args.json { out.json(&as_json(&report))? } else { out.text(&as_text(&report))? }
+            if args.json {
+                out.json(&as_json(&report))?;
+            } else {
+                out.text(&as_text(&report))?;
+            }
             out.finish()
         }
         StoreCommand::Verify(args) => {
@@ -95,7 +99,11 @@ fn as_json(report: &Report) -> Value {
 }
 
 fn as_text(report: &Report) -> String {
-    let whole = if report.damage.is_empty() { "whole".to_owned() } else { format!("damaged in {} places", report.damage.len()) };
+    let whole = if report.damage.is_empty() {
+        "whole".to_owned()
+    } else {
+        format!("damaged in {} places", report.damage.len())
+    };
     let size = |bytes: u64| crate::config::Size(bytes).rounded();
     let mut lines = vec![
         ("state", whole),
@@ -107,5 +115,6 @@ fn as_text(report: &Report) -> String {
     ];
     lines.extend(report.cursors.iter().map(|(sink, next)| ("cursor", format!("{sink} goes on at {next}"))));
     lines.extend(report.offsets.iter().map(|(source, bytes)| ("offset", format!("{source}, {bytes} bytes"))));
-    lines.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect()
+    let lines: Vec<String> = lines.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect();
+    lines.concat()
 }

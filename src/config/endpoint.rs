@@ -102,7 +102,8 @@ fn check(section: &mut Section<'_>, listen: &Key, endpoint: &Endpoint) {
                 None => has_tls,
             };
             let who = section.entry(TOKEN_FILE.name).is_some() || certificates;
-            if !endpoint.listen.is_local() && !(has_tls && who) {
+            let guarded = has_tls && who;
+            if !guarded && !endpoint.listen.is_local() {
                 let missing = match (has_tls, who) {
                     (false, true) => "tls = { cert-file, key-file } is missing",
                     (true, _) => "a token-file or tls.client-ca-file is missing",

@@ -85,9 +85,7 @@ impl Kind {
             Self::Period { min, max } => format!("a duration as in \"7 d\" or \"100 ms\", from \"{min}\" to \"{max}\""),
             Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
             Self::Bool => "true or false".to_owned(),
-            Self::OneOf(names) => {
-                format!("{}", names.iter().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(" or "))
-            }
+            Self::OneOf(names) => names.iter().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(" or "),
             Self::Path => "the path of a file".to_owned(),
             Self::AbsolutePath => "an absolute path".to_owned(),
             Self::Listen => "\"unix:/absolute/path\" or an address with its port, as in \"127.0.0.1:8080\"".to_owned(),

@@ -41,13 +41,13 @@ pub type Look<'a> = dyn FnMut(&Config, &dyn Fn(&str) -> Origin) -> Vec<Problem> 
 /// # Errors
 /// Every fault that could be found, at once.
 pub fn load_with(file: &Path, look: &mut Look<'_>) -> Result<Loaded, Problems> {
-    let main = read(file).map_err(|problem| Problems(vec![problem]))?;
+    let main = read(file).map_err(|problem| Problems(vec![*problem]))?;
     let mut problems = Vec::new();
     let mut texts = vec![main];
     for path in conf_d(file, &mut problems) {
         match read(&path) {
             Ok(text) => texts.push(text),
-            Err(problem) => problems.push(problem),
+            Err(problem) => problems.push(*problem),
         }
     }
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -90,7 +90,7 @@ fn assemble(texts: &[Text], host: &str, env: &Env<'_>) -> (Option<Config>, Reade
         node::merge(&mut merged, node::parse(&text.file, &text.text, env, &mut syntax));
     }
     let mut reader = Reader::default();
-    let first = texts.first().map(|text| text.file.as_path()).unwrap_or(Path::new(""));
+    let first = texts.first().map_or(Path::new(""), |text| text.file.as_path());
     let top = Entry {
         key: Origin::File { file: first.into(), line: 1, column: 1 },
         node: Node { value: Value::Table(merged), origin: Origin::Default },
@@ -112,10 +112,7 @@ fn assemble(texts: &[Text], host: &str, env: &Env<'_>) -> (Option<Config>, Reade
 fn read_tables(reader: &mut Reader, top: &Entry, host: &str) -> Option<Config> {
     let mut whole = Section::open(reader, "", Some(top), &top_level_keys());
     let (instance, state_dir) = root::read(&mut whole, host);
-    let tables = match &top.node.value {
-        Value::Table(tables) => tables,
-        _ => return None,
-    };
+    let Value::Table(tables) = &top.node.value else { return None };
     macro_rules! table {
         ($module:ident) => {{
             let path = stringify!($module);
@@ -182,18 +179,18 @@ fn conf_d(file: &Path, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
     paths
 }
 
-fn read(path: &Path) -> Result<Text, Problem> {
+fn read(path: &Path) -> Result<Text, Box<Problem>> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(FILE_BYTES_MAX).unwrap_or(u64::MAX) + 1;
     fs::File::open(path)
         .and_then(|file| file.take(limit).read_to_end(&mut bytes))
-        .map_err(|error| unreadable(path, &error))?;
+        .map_err(|error| Box::new(unreadable(path, &error)))?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Text { file: path.to_owned(), text }),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
-            let line = error.as_bytes().get(..at).unwrap_or_default().iter().filter(|b| **b == b'\n').count() + 1;
-            Err(Problem::of_file(path, format!("expected UTF-8 text, found another byte in line {line}")))
+            let line = error.as_bytes().get(..at).unwrap_or_default().split(|byte| *byte == b'\n').count();
+            Err(Box::new(Problem::of_file(path, format!("expected UTF-8 text, found another byte in line {line}"))))
         }
     }
 }

@@ -39,3 +39,13 @@ pub struct Setting {
     pub value: Option<String>,
     pub origin: Origin,
 }
+
+impl Setting {
+    /// The value as JSON; null where it is not set.
+    #[must_use]
+    pub fn json(&self) -> serde_json::Value {
+        let Some(value) = &self.value else { return serde_json::Value::Null };
+        let table = toml::from_str::<serde_json::Map<_, _>>(&format!("value = {value}"));
+        table.ok().and_then(|mut table| table.remove("value")).unwrap_or_default()
+    }
+}

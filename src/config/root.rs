@@ -18,6 +18,12 @@ pub(super) const STATE_DIR: Key = Key::new(
 pub(super) const KEYS: &[Key] = &[INSTANCE, STATE_DIR];
 
 pub(super) fn read(section: &mut Section<'_>, host: &str) -> (String, PathBuf) {
-    let instance = section.text(&INSTANCE).unwrap_or_else(|| host.to_owned());
+    let instance = section.text(&INSTANCE).unwrap_or_else(|| {
+        // What is in effect is shown, also where it comes from the machine.
+        if let Some(setting) = section.reader.settings.iter_mut().find(|s| s.key == INSTANCE.name) {
+            setting.value = Some(toml::Value::String(host.to_owned()).to_string());
+        }
+        host.to_owned()
+    });
     (instance, section.absolute_path(&STATE_DIR).unwrap_or_default())
 }

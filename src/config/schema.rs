@@ -68,16 +68,11 @@ pub(super) fn named<'a>(
     later: &[&str],
 ) -> Vec<(&'a String, &'a Entry)> {
     let mut out = Vec::new();
-    let table = match entry.map(|e| &e.node) {
-        None => return out,
-        Some(node) => match &node.value {
-            Value::Table(table) => table,
-            _ => {
-                let expected = format!("tables such as [{family}.NAME]");
-                reader.problems.push(Problem::value(&node.origin, family, &expected, &node.found()));
-                return out;
-            }
-        },
+    let Some(node) = entry.map(|e| &e.node) else { return out };
+    let Value::Table(table) = &node.value else {
+        let expected = format!("tables such as [{family}.NAME]");
+        reader.problems.push(Problem::value(&node.origin, family, &expected, &node.found()));
+        return out;
     };
     for (name, entry) in table {
         let path = format!("{family}.{name}");
@@ -91,9 +86,8 @@ pub(super) fn named<'a>(
             reader.problems.push(Problem::value(&entry.node.origin, &path, "a table", &entry.node.found()));
             continue;
         };
-        match known_type(reader, &path, entry, members, types, later) {
-            true => out.push((name, entry)),
-            false => {}
+        if known_type(reader, &path, entry, members, types, later) {
+            out.push((name, entry));
         }
     }
     out

@@ -67,7 +67,7 @@ fn key_text(out: &mut String, key: &Key, n: usize) {
         for member in keys {
             let (_, value, note) = value_of(member);
             let note = if note.is_empty() { String::new() } else { format!("; {note}") };
-            let _ = writeln!(out, "#   {} = {value}: {}{note}", member.name, member.doc);
+            let _ = writeln!(out, "#   {} = {value}: {}{note}", member.name, member.doc.trim_end_matches('.'));
         }
     }
     let (set, value, note) = value_of(key);

@@ -12,8 +12,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
-/// How long the leader waits before it looks after the store: cursors, trimming.
+/// How long the leader waits before it looks after the store: cursors, trimming, room.
 const IDLE: Duration = Duration::from_millis(50);
+/// The same while requests keep coming of which nothing is committed (repeats, refusals): without it a full
+/// store would never see that there is room again.
+const TEND_EVERY: Duration = Duration::from_millis(100);
 
 /// What an engine is made of.
 pub struct Parts {
@@ -27,10 +30,24 @@ struct Shared {
     inbox: Inbox,
     /// Held by the leader.
     round: Mutex<Round>,
-    /// Held by the one that commits; None after the end.
-    writer: Mutex<Option<Writer>>,
+    /// Held by the one that commits.
+    writer: Mutex<Seat>,
     counters: Arc<Counters>,
     failure: watch::Sender<Option<Failure>>,
+}
+
+/// The writer, and when it last had a chance to look after the store.
+struct Seat {
+    /// None after the end.
+    writer: Option<Writer>,
+    tended: Instant,
+}
+
+impl Seat {
+    fn tend(&mut self) -> Result<(), StoreError> {
+        self.tended = Instant::now();
+        self.writer.as_mut().map_or(Ok(()), Writer::maintain)
+    }
 }
 
 /// Why the engine stopped by itself.
@@ -61,7 +78,7 @@ impl Engine {
         let shared = Arc::new(Shared {
             inbox: Inbox::default(),
             round: Mutex::new(round),
-            writer: Mutex::new(Some(parts.writer)),
+            writer: Mutex::new(Seat { writer: Some(parts.writer), tended: Instant::now() }),
             counters,
             failure: watch::Sender::new(None),
         });
@@ -124,7 +141,7 @@ impl Engine {
         if let Some(failure) = self.shared.failure.borrow().clone() {
             return Err(failure);
         }
-        match lock(&self.shared.writer).take() {
+        match lock(&self.shared.writer).writer.take() {
             Some(writer) => Ok(writer.close()?),
             None => Ok(()),
         }
@@ -183,7 +200,7 @@ impl Shared {
                 }
                 Next::Commit => break,
                 Next::Idle => {
-                    let idle = lock(&self.writer).as_mut().map_or(Ok(()), Writer::maintain);
+                    let idle = lock(&self.writer).tend();
                     self.inbox.committed();
                     idle?;
                 }
@@ -203,9 +220,15 @@ impl Shared {
     }
 
     fn commit(&self, chunks: &[Arc<Chunk>], quarantine: Vec<QuarantineEntry>, events: usize) -> Result<(), StoreError> {
-        if !chunks.is_empty() || !quarantine.is_empty() {
+        let mut seat = lock(&self.writer);
+        if chunks.is_empty() && quarantine.is_empty() {
+            if seat.tended.elapsed() >= TEND_EVERY {
+                seat.tend()?;
+            }
+        } else {
             let begin = Instant::now();
-            if let Some(writer) = lock(&self.writer).as_mut() {
+            seat.tended = begin;
+            if let Some(writer) = seat.writer.as_mut() {
                 writer.commit(&Commit { chunks: chunks.to_vec(), quarantine, ..Commit::default() })?;
             }
             self.counters.commit_seconds.observe(begin.elapsed().as_secs_f64());

@@ -7,7 +7,7 @@ use super::cloudevents::{self, Attributes, Context, Stop};
 use super::fingerprint::{ValueHasher, identity_fingerprint};
 use super::identity::{self, IdentityRules, SourceRule};
 use super::trie::{Target, Trie};
-use super::walk::{Found, Scratch, Walk, keep};
+use super::walk::{Found, JsonFault, Scratch, Walk, keep};
 use super::{BadKind, BadRecord, Event, EventBatch, Field, Item, Pointer, Span};
 use bytes::Bytes;
 use jiter::{Jiter, Peek};
@@ -213,7 +213,12 @@ impl Reader<'_> {
             .and_then(|peek| read(&mut walk, &mut jiter, peek))
             .and_then(|value| jiter.finish().map(|()| value).map_err(|error| Stop::Json(error.into())));
         self.scratch.tape = jiter.into_tape();
-        read
+        read.map_err(|stop| match (stop, std::str::from_utf8(text)) {
+            (Stop::Json(JsonFault::Syntax { .. }), Err(error)) => {
+                Stop::Shape(format!("not JSON: expected UTF-8, found other bytes at byte {}", error.valid_up_to()))
+            }
+            (stop, _) => stop,
+        })
     }
 
     fn close(&mut self, raw: Span, mark: usize, outcome: Result<(Option<Context>, u64), Stop>) {

@@ -16,7 +16,7 @@ use hyper::{
     header::{ALLOW, CONTENT_TYPE, EXPECT, HeaderValue},
 };
 use percent_encoding::percent_decode_str;
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 const TYPES: &str = "expected the content type application/json, application/cloudevents+json, \
     application/cloudevents-batch+json or application/x-ndjson";
@@ -65,7 +65,13 @@ impl<I: Intake> EventRoutes<I> {
         }
     }
 
-    async fn batch(&self, body: Bytes, permit: Permit) -> Result<Response<Reply>, Problem<'static>> {
+    async fn batch(&self, body: Bytes, mut permit: Permit) -> Result<Response<Reply>, Problem<'static>> {
+        // How many events it holds is known only when it is decoded; each has at least one brace.
+        let events = body.iter().filter(|byte| **byte == b'{').take(SLICE_LINES_MAX).count();
+        let Ok(paid) = self.budget.take(events * EVENT_COST_BYTES, self.limits.budget_wait).await else {
+            return Err(Problem::busy("the memory for requests is in use"));
+        };
+        permit.merge(paid);
         let answer = self.intake.submit(Submission { form: Form::CloudEventBatch, body, permit }).await?;
         Ok(reply::whole(StatusCode::OK, reply::NDJSON, render(&answer)))
     }
@@ -74,14 +80,14 @@ impl<I: Intake> EventRoutes<I> {
         let Some(slice) = slices::next(&mut body) else {
             return Ok(reply::whole(StatusCode::OK, reply::NDJSON, Bytes::new()));
         };
-        let work =
-            Slices { intake: Arc::clone(&self.intake), budget: self.budget.clone(), limits: self.limits.clone() };
-        if body.is_empty() {
-            let answer = work.submit(slice, Some(permit)).await?;
-            return Ok(reply::whole(StatusCode::OK, reply::NDJSON, render(&answer)));
+        let is_all = body.is_empty();
+        let (intake, budget) = (Arc::clone(&self.intake), self.budget.clone());
+        let work = Slices { intake, budget, wait: self.limits.budget_wait, rest: body, _paid: permit };
+        let first = render(&work.submit(slice).await?);
+        if is_all {
+            return Ok(reply::whole(StatusCode::OK, reply::NDJSON, first));
         }
-        let first = render(&work.submit(slice, None).await?);
-        let mut response = Response::new(Reply::lines(first.into(), work.then(body, permit)));
+        let mut response = Response::new(Reply::lines(first.into(), work.then()));
         response.headers_mut().insert(CONTENT_TYPE, reply::NDJSON);
         Ok(response)
     }
@@ -128,30 +134,29 @@ impl<I: Intake> Routes for EventRoutes<I> {
 struct Slices<I> {
     intake: Arc<I>,
     budget: Budget,
-    limits: Limits,
+    wait: Duration,
+    rest: Bytes,
+    /// What the whole body was paid with.
+    _paid: Permit,
 }
 
 impl<I: Intake> Slices<I> {
-    /// Submits one slice. `held` is what the body was paid with, where the slice is the whole body.
-    async fn submit(&self, slice: slices::Slice, held: Option<Permit>) -> Result<I::Answer, Problem<'static>> {
+    async fn submit(&self, slice: slices::Slice) -> Result<I::Answer, Problem<'static>> {
         let cost = slice.lines * EVENT_COST_BYTES;
-        let Ok(mut permit) = self.budget.take(cost, self.limits.budget_wait).await else {
+        let Ok(permit) = self.budget.take(cost, self.wait).await else {
             return Err(Problem::busy("the memory for requests is in use"));
         };
-        if let Some(held) = held {
-            permit.merge(held);
-        }
         self.intake.submit(Submission { form: Form::Ndjson, body: slice.body, permit }).await
     }
 
     /// The lines of the slices that are left, slice by slice. The request is whole by now, so its client
     /// reads: neither side can wait for the other.
-    fn then(self, mut rest: Bytes, permit: Permit) -> Next {
+    fn then(mut self) -> Next {
         Box::pin(async move {
             loop {
-                let slice = slices::next(&mut rest)?;
+                let slice = slices::next(&mut self.rest)?;
                 let body = slice.body.clone();
-                let lines = match self.submit(slice, None).await {
+                let lines = match self.submit(slice).await {
                     Ok(answer) => render(&answer),
                     Err(problem) => {
                         let mut line = Vec::with_capacity(VERDICT_BYTES);
@@ -162,7 +167,7 @@ impl<I: Intake> Slices<I> {
                 };
                 // An empty chunk would end the answer; such a slice held empty lines only.
                 if !lines.is_empty() {
-                    return Some(Chunk { bytes: lines.into(), next: self.then(rest, permit) });
+                    return Some(Chunk { bytes: lines.into(), next: self.then() });
                 }
             }
         })

@@ -152,14 +152,12 @@ impl Drop for Child {
 /// The config of the measured daemon.
 /// The bundle asked for, or the shipped one, unpacked into `dir`.
 pub(super) fn bundle(asked: Option<&Path>, dir: &Path) -> Result<PathBuf, BenchError> {
-    match asked {
-        Some(bundle) => bundle.canonicalize().map_err(|error| io_error(bundle.display().to_string(), error)),
-        None => {
-            let bundle = dir.join("card-fraud");
-            shipped::unpack(&bundle).map_err(|error| io_error(bundle.display().to_string(), error))?;
-            Ok(bundle)
-        }
+    if let Some(bundle) = asked {
+        return bundle.canonicalize().map_err(|error| io_error(bundle.display().to_string(), error));
     }
+    let bundle = dir.join("card-fraud");
+    shipped::unpack(&bundle).map_err(|error| io_error(bundle.display().to_string(), error))?;
+    Ok(bundle)
 }
 
 #[cfg(test)]

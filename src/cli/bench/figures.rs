@@ -132,6 +132,7 @@ fn round(value: f64, places: i32) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // figures made of whole numbers
 mod tests {
     use super::*;
 

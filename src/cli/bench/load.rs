@@ -294,6 +294,7 @@ fn delimit(input: &[u8]) -> Result<Option<Delimited>, LoadError> {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // figures made of whole numbers
 mod tests {
     use super::*;
 

@@ -24,7 +24,7 @@ pub(super) fn score(
     input: Input,
     rules: IdentityRules,
     with_features: bool,
-    out: &mut Output,
+    out: &mut Output<'_>,
 ) -> Result<(), Failure> {
     let id = rules.id.clone();
     let decoder = Decoder::new(rules, bundle.features().pointers(), EVENT_BYTES_MAX, 0);
@@ -43,7 +43,7 @@ pub(super) fn score(
     }
 }
 
-fn ndjson(mut stream: Box<dyn BufRead>, slice: &mut Slice<'_>, out: &mut Output) -> Result<(), Failure> {
+fn ndjson(mut stream: Box<dyn BufRead>, slice: &mut Slice<'_>, out: &mut Output<'_>) -> Result<(), Failure> {
     let mut line = Vec::new();
     while read_line(&mut *stream, &mut line, EVENT_BYTES_MAX).map_err(|error| Failure::input("input", &error))? {
         if !line.trim_ascii().is_empty() {
@@ -53,7 +53,7 @@ fn ndjson(mut stream: Box<dyn BufRead>, slice: &mut Slice<'_>, out: &mut Output)
     slice.write(out)
 }
 
-fn csv(stream: Box<dyn BufRead>, id: &Pointer, slice: &mut Slice<'_>, out: &mut Output) -> Result<(), Failure> {
+fn csv(stream: Box<dyn BufRead>, id: &Pointer, slice: &mut Slice<'_>, out: &mut Output<'_>) -> Result<(), Failure> {
     let unreadable = |error: csv::Error| Failure::does_not_hold(format!("input: {error}"));
     let mut records = Records::new(stream).map_err(unreadable)?;
     // Only a pointer of one part can be a column.
@@ -70,7 +70,7 @@ fn csv(stream: Box<dyn BufRead>, id: &Pointer, slice: &mut Slice<'_>, out: &mut 
             Ok(()) => slice.add(&object, out)?,
             Err(reason) => {
                 slice.write(out)?;
-                slice.problem(ProblemKind::Malformed, &format!("record {number}: {reason}"), None, out)?;
+                slice.problem(ProblemKind::Malformed, &format!("record {number}: {reason}"), None, None, out)?;
             }
         }
     }
@@ -92,14 +92,14 @@ struct Slice<'a> {
 type Filled = Result<usize, String>;
 
 impl Slice<'_> {
-    fn add(&mut self, event: &[u8], out: &mut Output) -> Result<(), Failure> {
+    fn add(&mut self, event: &[u8], out: &mut Output<'_>) -> Result<(), Failure> {
         self.body.extend_from_slice(event);
         self.body.push(b'\n');
         self.events += 1;
         if self.events >= BATCH_EVENTS_MAX || self.body.len() >= SLICE_BYTES_MAX { self.write(out) } else { Ok(()) }
     }
 
-    fn write(&mut self, out: &mut Output) -> Result<(), Failure> {
+    fn write(&mut self, out: &mut Output<'_>) -> Result<(), Failure> {
         self.events = 0;
         let body = Bytes::from(std::mem::take(&mut self.body));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -159,13 +159,12 @@ impl Slice<'_> {
         row: Option<&[f32]>,
         score: f64,
         unscorable: Option<String>,
-        out: &mut Output,
+        out: &mut Output<'_>,
     ) -> Result<(), Failure> {
         let bundle = self.bundle;
         let score = Some(score).filter(|score| score.is_finite());
-        let unscorable = unscorable.or_else(|| {
-            score.is_none().then(|| "the model's result is not a finite number".to_owned())
-        });
+        let unscorable =
+            unscorable.or_else(|| score.is_none().then(|| "the model's result is not a finite number".to_owned()));
         let decision = score.map_or(bundle.fallback(), |score| bundle.decide(score));
         let mut reasons: Vec<&str> = unscorable.iter().map(String::as_str).collect();
         let found = match row {
@@ -199,17 +198,26 @@ impl Slice<'_> {
         out.bytes(&self.line)
     }
 
-    fn bad(&mut self, batch: &EventBatch, bad: &BadRecord, out: &mut Output) -> Result<(), Failure> {
+    fn bad(&mut self, batch: &EventBatch, bad: &BadRecord, out: &mut Output<'_>) -> Result<(), Failure> {
         let kind = match bad.kind {
             BadKind::Malformed => ProblemKind::Malformed,
             BadKind::Oversized => ProblemKind::Oversized,
         };
-        self.problem(kind, &bad.reason, bad.id.map(|id| batch.str(id)), out)
+        let source = Some(batch.str(bad.source)).filter(|source| !source.is_empty());
+        self.problem(kind, &bad.reason, source, bad.id.map(|id| batch.str(id)), out)
     }
 
-    fn problem(&mut self, kind: ProblemKind, reason: &str, id: Option<&str>, out: &mut Output) -> Result<(), Failure> {
+    fn problem(
+        &mut self,
+        kind: ProblemKind,
+        reason: &str,
+        source: Option<&str>,
+        id: Option<&str>,
+        out: &mut Output<'_>,
+    ) -> Result<(), Failure> {
         self.line.clear();
         let mut problem = Problem::new(kind, reason);
+        problem.source = source.map(Into::into);
         problem.id = id.map(Into::into);
         problem.write_json(&mut self.line);
         self.line.push(b'\n');

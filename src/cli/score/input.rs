@@ -157,9 +157,8 @@ pub(super) fn write_object(
     }
     for (name, cell) in header.iter().zip(record).filter(|(_, cell)| !is_missing(cell)) {
         let cell = text(cell)?;
-        let write = |out: &mut Vec<u8>| match is_json_number(cell) {
-            true => out.extend_from_slice(cell.as_bytes()),
-            false => write_json_string(cell, out),
+        let write = |out: &mut Vec<u8>| {
+            if is_json_number(cell) { out.extend_from_slice(cell.as_bytes()) } else { write_json_string(cell, out) }
         };
         member(name, &write, out)?;
     }
@@ -174,5 +173,7 @@ fn text(bytes: &[u8]) -> Result<&str, String> {
 /// Whether the cell is a number as JSON writes it: `5` is one, `+5` and `007` are texts.
 fn is_json_number(cell: &str) -> bool {
     let begins = cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-    begins && cell.ends_with(|c: char| c.is_ascii_digit()) && serde_json::from_str::<serde::de::IgnoredAny>(cell).is_ok()
+    begins
+        && cell.ends_with(|c: char| c.is_ascii_digit())
+        && serde_json::from_str::<serde::de::IgnoredAny>(cell).is_ok()
 }

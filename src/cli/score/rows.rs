@@ -14,7 +14,7 @@ use std::io::Write;
 /// Rows that are scored in one call.
 const BATCH_ROWS: usize = 256;
 
-pub(super) fn score(bundle: &Bundle, input: Input, with_features: bool, out: &mut Output) -> Result<(), Failure> {
+pub(super) fn score(bundle: &Bundle, input: Input, with_features: bool, out: &mut Output<'_>) -> Result<(), Failure> {
     if input.format == Format::Ndjson {
         return Err(Failure::usage("--rows: expected CSV, whose columns are the model's inputs; found NDJSON"));
     }
@@ -22,11 +22,10 @@ pub(super) fn score(bundle: &Bundle, input: Input, with_features: bool, out: &mu
     let mut records = Records::new(input.stream).map_err(unreadable)?;
     let names = bundle.features().names();
     let headless = records.header.iter().all(|cell| cell_value(cell).is_some());
-    let columns = match headless {
-        true => positions(records.header.len(), names.len())?,
-        false => columns(&records.header, names)?,
-    };
-    let mut batch = Batch { bundle, scorer: bundle.scorer(BATCH_ROWS), rows: Vec::new(), faults: Vec::new(), with_features };
+    let columns =
+        if headless { positions(records.header.len(), names.len())? } else { columns(&records.header, names)? };
+    let mut batch =
+        Batch { bundle, scorer: bundle.scorer(BATCH_ROWS), rows: Vec::new(), faults: Vec::new(), with_features };
     if headless && !records.header.is_empty() {
         let first = records.header.clone();
         batch.add(&first, &columns);
@@ -58,38 +57,35 @@ impl Batch<'_> {
             .then(|| format!("expected {} cells, found {}", columns.len(), record.len()));
         for (column, name) in columns.iter().zip(names) {
             let cell = record.get(*column).unwrap_or_default();
-            #[allow(clippy::cast_possible_truncation)] // the model's inputs are f32
-            match cell_value(cell) {
-                Some(value) => self.rows.push(value as f32),
-                None => {
-                    self.rows.push(f32::NAN);
-                    let found = String::from_utf8_lossy(cell.get(..cell.len().min(64)).unwrap_or_default()).into_owned();
-                    fault.get_or_insert_with(|| format!("{name}: expected a number, found {found:?}"));
-                }
+            let value = cell_value(cell);
+            if value.is_none() {
+                let found = String::from_utf8_lossy(cell.get(..cell.len().min(64)).unwrap_or_default()).into_owned();
+                fault.get_or_insert_with(|| format!("{name}: expected a number, found {found:?}"));
             }
+            #[allow(clippy::cast_possible_truncation)] // the model's inputs are f32
+            self.rows.push(value.unwrap_or(f64::NAN) as f32);
         }
         self.faults.push(fault);
     }
 
-    fn write(&mut self, out: &mut Output) -> Result<(), Failure> {
+    fn write(&mut self, out: &mut Output<'_>) -> Result<(), Failure> {
         let mut scores = vec![f64::NAN; self.faults.len()];
         self.scorer.score(&self.rows, &mut scores);
         let width = self.bundle.features().width();
         let mut line = Vec::new();
         for (n, (fault, score)) in self.faults.iter().zip(scores).enumerate() {
             line.clear();
-            match fault {
-                Some(fault) => Problem::new(ProblemKind::Malformed, fault.as_str()).write_json(&mut line),
-                None => {
-                    let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
-                    line.extend_from_slice(b"{\"score\":");
-                    // Enough digits to read back as the same number.
-                    let _ = if score.is_finite() { write!(line, "{score}") } else { write!(line, "null") };
-                    if self.with_features {
-                        write_features(self.bundle.features().names(), Some(row), &mut line);
-                    }
-                    line.push(b'}');
+            if let Some(fault) = fault {
+                Problem::new(ProblemKind::Malformed, fault.as_str()).write_json(&mut line);
+            } else {
+                let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
+                line.extend_from_slice(b"{\"score\":");
+                // Enough digits to read back as the same number.
+                let _ = if score.is_finite() { write!(line, "{score}") } else { write!(line, "null") };
+                if self.with_features {
+                    write_features(self.bundle.features().names(), Some(row), &mut line);
                 }
+                line.push(b'}');
             }
             line.push(b'\n');
             out.bytes(&line)?;

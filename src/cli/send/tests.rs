@@ -1,5 +1,8 @@
 //! `send` against a daemon of a few lines that fails in every way a daemon can.
 
+// Inputs of a few lines: clearer so than with a buffer.
+#![allow(clippy::format_collect)]
+
 use super::{
     super::client::{Address, ClientOptions},
     Format, InputError, SendError, SendOptions, Summary, input, send,

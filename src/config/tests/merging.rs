@@ -14,6 +14,11 @@ fn later_files_win_key_by_key() {
     assert_eq!(loaded.origin("limits.memory").to_string(), "/e/conf.d/10.toml:2");
     assert_eq!(loaded.origin("limits.connections").to_string(), "/e/v.toml:6");
     assert_eq!(loaded.origin("limits.disk").to_string(), "default");
+    let shown = |key: &str| loaded.settings.iter().find(|s| s.key == key).map(Setting::json);
+    assert_eq!(shown("limits.memory"), Some("128 MiB".into()));
+    assert_eq!(shown("limits.connections"), Some(9.into()));
+    assert_eq!(shown("instance"), Some("box".into()));
+    assert_eq!(shown("model.public-key"), Some(serde_json::Value::Null));
 }
 
 #[test]

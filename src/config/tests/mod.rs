@@ -27,5 +27,5 @@ fn parse_one(text: &str) -> Result<Loaded, Problems> {
 
 /// Its faults as lines.
 fn faults(text: &str) -> Vec<String> {
-    parse_one(text).map(|_| Vec::new()).unwrap_or_else(|p| p.0.iter().map(ToString::to_string).collect())
+    parse_one(text).map_or_else(|p| p.0.iter().map(ToString::to_string).collect(), |_| Vec::new())
 }
