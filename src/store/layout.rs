@@ -5,6 +5,7 @@
 //!   lock            held while a daemon runs; says by whom
 //!   ballast         given up when the disk is full, so that the daemon can still open, drain and trim
 //!   tip             how far the log was durable: tells a loss that the log engine would pass over
+//!   segments        the log engine's newest segments as they were before it was opened last
 //!   damaged-<n>/    files set aside by a salvage
 //!   store/          the log engine's: conf, db, blobs/, snap.*
 //! ```
@@ -16,6 +17,9 @@
 //! - A left-over `snap.*.generating` makes the open fail, and a snapshot's name is not durable before
 //!   segments that the older one needs are zeroed. So no snapshot is ever read: all `snap.*` are deleted and
 //!   each open recovers from the log itself.
+//! - That needs one thing more: at open, the engine zeroes segments that hold nothing live, also in the middle
+//!   of the newest ones, where a recovery without a snapshot takes the hole for the log's end. So which
+//!   segments there were is written down before each open (`segments`), and holes are filled before the next.
 //! - Files and folders are made here first and their names synced.
 
 use super::error::StoreError;
@@ -30,19 +34,21 @@ pub const SEGMENT_BYTES: u64 = 512 * 1024;
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub dir: PathBuf,
+    /// Name of the log engine's folder in it.
+    pub store: &'static str,
 }
 
 impl Layout {
     pub fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_owned() }
+        Self { dir: dir.to_owned(), store: "store" }
     }
 
     pub fn store(&self) -> PathBuf {
-        self.dir.join("store")
+        self.dir.join(self.store)
     }
 
     pub fn db(&self) -> PathBuf {
-        self.dir.join("store/db")
+        self.store().join("db")
     }
 
     pub fn lock(&self) -> PathBuf {
@@ -55,6 +61,10 @@ impl Layout {
 
     pub fn ballast(&self) -> PathBuf {
         self.dir.join("ballast")
+    }
+
+    pub fn segments(&self) -> PathBuf {
+        self.dir.join("segments")
     }
 
     /// The first `damaged-<n>` that is free.
@@ -86,6 +96,28 @@ pub fn prepare(layout: &Layout) -> Result<(), StoreError> {
         sync_dir(&layout.dir)?;
     }
     Ok(())
+}
+
+/// The list in `segments`; empty where there is no whole one.
+pub fn read_segments(layout: &Layout) -> Vec<(u64, i64)> {
+    let Ok(bytes) = fs::read(layout.segments()) else { return Vec::new() };
+    let Some((crc, list)) = bytes.split_first_chunk::<4>() else { return Vec::new() };
+    if crc32fast::hash(list).to_le_bytes() != *crc {
+        return Vec::new();
+    }
+    let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
+    list.chunks_exact(16).map(|pair| (number(&pair[..8]), number(&pair[8..]).cast_signed())).collect()
+}
+
+pub fn write_segments(layout: &Layout, chain: &[(u64, i64)]) -> Result<(), StoreError> {
+    let mut list: Vec<u8> = Vec::with_capacity(16 * chain.len());
+    for (offset, lsn) in chain {
+        list.extend_from_slice(&offset.to_le_bytes());
+        list.extend_from_slice(&lsn.to_le_bytes());
+    }
+    let mut bytes = crc32fast::hash(&list).to_le_bytes().to_vec();
+    bytes.extend_from_slice(&list);
+    write_durably(&layout.segments(), &bytes)
 }
 
 /// Whether the engine ever put a value into a file of its own: an alarm, for such files are not synced.

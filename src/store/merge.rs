@@ -105,22 +105,8 @@ fn merge(chunks: &[(Arc<Chunk>, u64)]) -> Option<Vec<Arc<Chunk>>> {
     let first = chunks.first()?.0.first();
     let mut builder = BatchBuilder::new(first);
     for record in chunks.iter().flat_map(|(chunk, _)| chunk.records()) {
-        let verdict = &record.verdict;
-        let sequence = builder.append(&NewRecord {
-            source: verdict.source,
-            id: verdict.id,
-            key: verdict.key,
-            time_us: verdict.time_us,
-            payload: record.payload,
-            decision: verdict.decision,
-            score: verdict.score,
-            reasons: &verdict.reasons,
-            model: verdict.model,
-            model_sha256: verdict.model_sha256,
-            decided_ms: verdict.decided_ms,
-            log_ms: record.log_ms,
-        });
-        if sequence.ok() != Some(verdict.sequence) {
+        let sequence = builder.append(&NewRecord::of(&record));
+        if sequence.ok() != Some(record.verdict.sequence) {
             return None;
         }
     }

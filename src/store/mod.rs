@@ -36,6 +36,8 @@ mod open;
 mod options;
 mod quarantine;
 mod record;
+mod salvage;
+mod scan;
 mod state;
 mod stats;
 mod store;

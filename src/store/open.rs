@@ -12,6 +12,8 @@ use super::lock::Lock;
 use super::medium::{Batch, Medium};
 use super::merge::SmallRun;
 use super::options::{Options, SinkStart};
+use super::salvage;
+use super::scan;
 use super::state::{self, FORMAT, State};
 use super::stats::Recovery;
 use super::store::{Figures, Sink, Store, decode_chunk, decode_head};
@@ -20,6 +22,7 @@ use super::tip::{Tip, TipFile};
 use super::window::Window;
 use super::writer::{ENTRY_OVERHEAD, Writer};
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -52,6 +55,8 @@ struct Folded {
     second: u64,
     next: u64,
     log_ms: u64,
+    /// Sequences missing between two chunks.
+    gaps: Vec<(u64, u64)>,
 }
 
 /// Opens the store in `options.dir`, making it where there is none.
@@ -71,26 +76,45 @@ pub fn open(options: &Options) -> Result<Opened, StoreError> {
     let layout = Layout::new(&options.dir);
     layout::make_dir(&layout.dir)?;
     let lock = Lock::take(&layout.lock(), &options.instance)?;
-    layout::prepare(&layout)?;
     let tip = Tip::read(&layout.tip());
-    lap(&mut recovery, "files");
-    let medium = Medium::open(&layout.store(), options.cache_bytes, options.on_stuck)?;
-    lap(&mut recovery, "engine");
-
-    let mut state = read_state(&medium, &layout)?.unwrap_or_else(|| {
-        recovery.created = tip.is_none();
-        State {
-            format: FORMAT,
-            seed: tip.map_or_else(rand::random, |tip| tip.seed),
-            log_floor: 1,
-            next: 1,
-            quarantine_next: 1,
-            quarantine_floor: 1,
-            ..State::default()
+    if let Some(damaged) = salvage::unfinished(&layout) {
+        rebuild(&layout, options, &damaged, &mut recovery)?;
+    }
+    layout::prepare(&layout)?;
+    if scan::mend(&layout.db(), &layout::read_segments(&layout))? > 0 {
+        tracing::debug!("filled holes that the log engine made when it was opened last");
+    }
+    let look = scan::look(&layout.db())?;
+    layout::write_segments(&layout, &look.chain)?;
+    let evidence = if look.damage.is_empty() {
+        None
+    } else {
+        tracing::error!(places = look.damage.len(), first = look.damage[0], "the store's file is damaged");
+        Some(salvage::keep_evidence(&layout, &look.tail, true)?)
+    };
+    lap(&mut recovery, "look");
+    let (medium, mut state, folded) = match open_whole(&layout, options, tip, &mut recovery, &mut lap)? {
+        Ok(whole) => {
+            if let Some(evidence) = evidence {
+                salvage::forget_evidence(&evidence)?;
+            }
+            whole
         }
-    });
-    let folded = fold_log(&medium, options, &state, &mut recovery)?;
-    lap(&mut recovery, "fold");
+        Err(loss) => {
+            tracing::error!(%loss, "the store lost what was durable: it is rebuilt from what still stands in its file");
+            let evidence = evidence.map_or_else(|| salvage::keep_evidence(&layout, &look.tail, false), Ok)?;
+            rebuild(&layout, options, &evidence, &mut recovery)?;
+            layout::prepare(&layout)?;
+            layout::write_segments(&layout, &scan::look(&layout.db())?.chain)?;
+            open_whole(&layout, options, None, &mut recovery, &mut lap)?
+                .map_err(|message| StoreError::Engine { what: "open the rebuilt store", message })?
+        }
+    };
+    let lost: u64 =
+        folded.gaps.iter().map(|(from, to)| to - from).sum::<u64>() + state.next.saturating_sub(folded.next);
+    if recovery.salvaged_to.is_some() {
+        recovery.lost_now = lost;
+    }
     state.next = state.next.max(folded.next);
     state.log_floor = folded.first;
     state.log_ms = state.log_ms.max(folded.log_ms);
@@ -102,6 +126,8 @@ pub fn open(options: &Options) -> Result<Opened, StoreError> {
     let quarantine_bytes: u64 = quarantined.iter().map(|entry| entry.2).sum();
     figures.quarantine_entries.store(quarantined.len() as u64, Ordering::Relaxed);
     figures.quarantine_bytes.store(quarantine_bytes, Ordering::Relaxed);
+    figures.lost.store(lost, Ordering::Relaxed);
+    figures.set_aside.store(salvage::count(&layout), Ordering::Relaxed);
     figures.log_floor.store(state.log_floor, Ordering::Relaxed);
     figures.window_floor.store(folded.index.floor(), Ordering::Relaxed);
     if let Some(&(last, ..)) = quarantined.back() {
@@ -154,6 +180,74 @@ pub fn open(options: &Options) -> Result<Opened, StoreError> {
     Ok(Opened { store, index: folded.index, writer, recovery })
 }
 
+type Whole = (Medium, State, Folded);
+
+/// Opens the engine and folds the log. The inner error says what was lost that is known to have been durable.
+fn open_whole(
+    layout: &Layout,
+    options: &Options,
+    tip: Option<Tip>,
+    recovery: &mut Recovery,
+    lap: &mut impl FnMut(&mut Recovery, &'static str),
+) -> Result<Result<Whole, String>, StoreError> {
+    let medium = match Medium::open(&layout.store(), options.cache_bytes, options.on_stuck) {
+        Ok(medium) => medium,
+        Err(StoreError::Engine { message, .. }) => return Ok(Err(message)),
+        Err(error) => return Err(error),
+    };
+    lap(recovery, "engine");
+    let engine = |result: StoreError| match result {
+        StoreError::Engine { message, .. } => Ok(Err(message)),
+        error => Err(error),
+    };
+    let known = match read_state(&medium, layout) {
+        Ok(known) => known,
+        Err(error) => return engine(error),
+    };
+    if known.is_none() && tip.is_some() {
+        return Ok(Err(String::from("its state entry is missing")));
+    }
+    let state = known.unwrap_or_else(|| {
+        recovery.created = true;
+        State {
+            format: FORMAT,
+            seed: rand::random(),
+            log_floor: 1,
+            next: 1,
+            quarantine_next: 1,
+            quarantine_floor: 1,
+            ..State::default()
+        }
+    });
+    let folded = match fold_log(&medium, options, &state, recovery) {
+        Ok(folded) => folded,
+        Err(error) => return engine(error),
+    };
+    lap(recovery, "fold");
+    let gaps = read_gaps(&medium)?;
+    let is_known = |gap: &(u64, u64)| gaps.iter().any(|known| known.0 <= gap.0 && gap.1 <= known.1);
+    if let Some((from, to)) = folded.gaps.iter().find(|gap| !is_known(gap)) {
+        return Ok(Err(format!("sequences {from} to {} are missing", to - 1)));
+    }
+    let next = folded.next.max(state.next);
+    match tip.filter(|tip| tip.next > next) {
+        Some(tip) => Ok(Err(format!("the log ends before sequence {next}, it was durable before {}", tip.next))),
+        None => Ok(Ok((medium, state, folded))),
+    }
+}
+
+fn rebuild(layout: &Layout, options: &Options, damaged: &Path, recovery: &mut Recovery) -> Result<(), StoreError> {
+    salvage::run(layout, options, damaged)?;
+    recovery.salvaged_to = Some(damaged.to_owned());
+    Ok(())
+}
+
+fn read_gaps(medium: &Medium) -> Result<Vec<(u64, u64)>, StoreError> {
+    let value = medium.get(&keys::named(keys::META, state::GAPS))?;
+    let framed = value.and_then(|value| frame::unwrap(Kind::Meta, &value).ok());
+    Ok(framed.and_then(|framed| state::decode_gaps(&framed.body).ok()).unwrap_or_default())
+}
+
 fn read_state(medium: &Medium, layout: &Layout) -> Result<Option<State>, StoreError> {
     let value = medium.get(&keys::named(keys::META, state::STATE))?;
     let state = value.and_then(|value| State::decode(&frame::unwrap(Kind::Meta, &value).ok()?.body).ok());
@@ -183,7 +277,9 @@ fn fold_log(medium: &Medium, options: &Options, state: &State, recovery: &mut Re
         second: u64::MAX,
         next: 1,
         log_ms: last_ms,
+        gaps: Vec::new(),
     };
+    (recovery.chunks, recovery.records, recovery.set_aside_now) = (0, 0, 0);
     for entry in medium.scan(keys::LOG, &keys::log(0)) {
         let (key, value) = entry?;
         folded.live += value.len() as u64 + ENTRY_OVERHEAD;
@@ -208,6 +304,9 @@ fn fold_log(medium: &Medium, options: &Options, state: &State, recovery: &mut Re
             continue;
         };
         recovery.records += chunk.count();
+        if folded.next > 1 && first > folded.next {
+            folded.gaps.push((folded.next, first));
+        }
         folded.next = chunk.next();
         folded.window.note(first, chunk.log_ms());
         let chunk = Arc::new(chunk);

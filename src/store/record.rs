@@ -58,6 +58,28 @@ pub struct NewRecord<'a> {
     pub log_ms: u64,
 }
 
+impl<'a> NewRecord<'a> {
+    /// A record read back, to be written again.
+    #[must_use]
+    pub fn of(record: &'a Record<'a>) -> Self {
+        let verdict = &record.verdict;
+        Self {
+            source: verdict.source,
+            id: verdict.id,
+            key: verdict.key,
+            time_us: verdict.time_us,
+            payload: record.payload,
+            decision: verdict.decision,
+            score: verdict.score,
+            reasons: &verdict.reasons,
+            model: verdict.model,
+            model_sha256: verdict.model_sha256,
+            decided_ms: verdict.decided_ms,
+            log_ms: record.log_ms,
+        }
+    }
+}
+
 impl NewRecord<'_> {
     /// # Errors
     /// Names the first text that is too long to be stored whole.

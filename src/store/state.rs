@@ -102,6 +102,11 @@ pub fn decode_gaps(body: &[u8]) -> Result<Vec<(u64, u64)>, Malformed> {
     Ok(gaps)
 }
 
+/// The name a meta entry starts with.
+pub fn meta_name(body: &[u8]) -> Result<&str, Malformed> {
+    Reader::new(body).text()
+}
+
 pub fn encode_cursor(name: &str, next: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(name.len() + 12);
     put_bytes(&mut out, name.as_bytes());

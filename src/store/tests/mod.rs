@@ -1,6 +1,8 @@
 //! The store's promises, each against a store on disk.
 
 mod basics;
+mod damage;
+mod model;
 
 use super::*;
 use std::path::Path;

@@ -1,0 +1,273 @@
+//! When the log engine cannot open its file, or opened it and lost something that was durable: a new store
+//! from every whole value that still stands in the old file.
+//!
+//! # What comes back
+//!
+//! Of the log every sequence of which a whole chunk is found; of cursors, offsets and meta entries the value
+//! with the highest commit number; of the quarantine every complete entry, also such as were dropped before.
+//! What is missing is listed (meta entry `gaps`), counted and reported once.
+//!
+//! # Safe to be cut off
+//!
+//! The new store is built in `store.new` and synced; then the old one becomes `damaged-<n>/store` and the new
+//! one `store`. Copies of what the engine may have zeroed lie in `damaged-<n>` before it opens. A start that
+//! finds a `damaged-<n>` without the file `done` salvages again, from all of it.
+
+use super::builder::BatchBuilder;
+use super::chunk::Chunk;
+use super::error::StoreError;
+use super::frame::{self, Framed, Kind};
+use super::keys;
+use super::layout::{self, Layout};
+use super::medium::{Batch, Medium};
+use super::options::Options;
+use super::quarantine;
+use super::record::NewRecord;
+use super::scan;
+use super::state::{self, FORMAT, State};
+use super::tip::Tip;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The values found, the newest of each.
+#[derive(Default)]
+struct Found {
+    /// By first sequence and count; of equals the newest.
+    chunks: BTreeMap<(u64, u64), (u64, Box<[u8]>)>,
+    /// Cursors, offsets and meta entries by key.
+    small: BTreeMap<Vec<u8>, (u64, Kind, Box<[u8]>)>,
+    quarantine: BTreeMap<(u64, u16), (u64, Box<[u8]>)>,
+    /// Where the log ended when each generation opened it, as far as known.
+    openings: BTreeMap<u64, u64>,
+}
+
+impl Found {
+    fn take(&mut self, framed: Framed) {
+        let Framed { kind, commit, body, .. } = framed;
+        let key = match kind {
+            Kind::Log => {
+                if let Ok(chunk) = Chunk::decode(body.clone()) {
+                    let slot = self.chunks.entry((chunk.first(), chunk.count())).or_default();
+                    if slot.1.is_empty() || commit >= slot.0 {
+                        *slot = (commit, body);
+                    }
+                }
+                return;
+            }
+            Kind::Quarantine => {
+                if let Ok(part) = quarantine::decode_part(&body) {
+                    let key = (part.sequence, part.part);
+                    self.quarantine.insert(key, (commit, body));
+                }
+                return;
+            }
+            Kind::Cursor => state::decode_cursor(&body).ok().map(|(name, _)| keys::named(keys::CURSOR, name)),
+            Kind::Offset => state::decode_offset(&body).ok().map(|(name, _)| keys::named(keys::OFFSET, name)),
+            Kind::Meta => {
+                if let Ok(state) = State::decode(&body) {
+                    let next = self.openings.entry(state.generation).or_insert(u64::MAX);
+                    *next = state.next.min(*next);
+                }
+                state::meta_name(&body).ok().map(|name| keys::named(keys::META, name))
+            }
+        };
+        let Some(key) = key else { return };
+        let slot = self.small.entry(key).or_insert((0, kind, Box::default()));
+        if commit >= slot.0 {
+            *slot = (commit, kind, body);
+        }
+    }
+
+    /// The log as far as it is there: ranges of sequences, ascending, each in the newest chunk that has it.
+    fn log(&self, floor: u64) -> Vec<(u64, u64, &[u8])> {
+        let mut newest: Vec<_> = self.chunks.iter().collect();
+        newest.sort_by_key(|((_, count), (commit, _))| std::cmp::Reverse((*commit, *count)));
+        let mut taken: BTreeMap<u64, (u64, &[u8])> = BTreeMap::new();
+        for (&(first, count), (commit, body)) in newest {
+            // What an earlier start left unfinished behind the log's end of then is void.
+            let openings = self.openings.iter().filter(|(generation, _)| commit >> 40 < **generation);
+            let end = openings.map(|(_, next)| *next).fold(first + count, u64::min);
+            let mut from = first.max(floor);
+            while from < end {
+                if let Some((_, (covered, _))) = taken.range(..=from).next_back().filter(|(_, (to, _))| *to > from) {
+                    from = *covered;
+                    continue;
+                }
+                let to = taken.range(from..).next().map_or(end, |(start, _)| end.min(*start));
+                taken.insert(from, (to, body));
+                from = to;
+            }
+        }
+        taken.into_iter().map(|(from, (to, body))| (from, to, body)).collect()
+    }
+
+    fn state(&self) -> Option<State> {
+        let (_, _, body) = self.small.get(&keys::named(keys::META, state::STATE))?;
+        State::decode(body).ok()
+    }
+}
+
+/// A folder for the evidence, made before the engine opens the file: with the newest segments, and a copy of
+/// the whole file if there is room for it.
+pub fn keep_evidence(layout: &Layout, tail: &[u8], whole: bool) -> Result<PathBuf, StoreError> {
+    let damaged = layout.next_damaged();
+    layout::make_dir(&damaged)?;
+    layout::write_durably(&damaged.join("tail"), tail)?;
+    if whole {
+        let copy = damaged.join("db");
+        let copied = fs::copy(layout.db(), &copy).and_then(|_| fs::File::open(&copy)?.sync_all());
+        if let Err(error) = copied {
+            tracing::warn!(%error, "the damaged file could not be copied before it is opened");
+            let _ = fs::remove_file(&copy);
+        }
+        layout::sync_dir(&damaged)?;
+    }
+    Ok(damaged)
+}
+
+/// Nothing was lost after all.
+pub fn forget_evidence(damaged: &Path) -> Result<(), StoreError> {
+    fs::remove_dir_all(damaged).map_err(|error| StoreError::io("remove", damaged, &error))
+}
+
+/// A salvage that was cut off: its folder.
+pub fn unfinished(layout: &Layout) -> Option<PathBuf> {
+    (1u32..)
+        .map(|n| layout.dir.join(format!("damaged-{n}")))
+        .take_while(|path| path.exists())
+        .find(|path| !path.join("done").exists())
+}
+
+/// Number of salvages this state-dir has seen.
+pub fn count(layout: &Layout) -> u64 {
+    (1u64..).take_while(|n| layout.dir.join(format!("damaged-{n}")).exists()).count() as u64
+}
+
+/// Builds the new store and puts it in the place of the old one.
+pub fn run(layout: &Layout, options: &Options, damaged: &Path) -> Result<(), StoreError> {
+    let mut found = Found::default();
+    let moved = damaged.join("store");
+    for source in [layout.db(), damaged.join("db"), damaged.join("tail"), moved.join("db")] {
+        if source.exists() {
+            scan::values_in_file(&source, |framed| found.take(framed))?;
+        }
+    }
+    let new = layout.dir.join("store.new");
+    if !(moved.exists() && new.exists()) {
+        if new.exists() {
+            fs::remove_dir_all(&new).map_err(|error| StoreError::io("remove", &new, &error))?;
+        }
+        layout::prepare(&Layout { store: "store.new", ..layout.clone() })?;
+        let medium = Medium::open(&new, options.cache_bytes, options.on_stuck)?;
+        write_all(&medium, &found, Tip::read(&layout.tip()))?;
+        drop(medium);
+    }
+    let rename = |from: &Path, to: &Path| fs::rename(from, to).map_err(|error| StoreError::io("rename", from, &error));
+    if !moved.exists() {
+        rename(&layout.store(), &moved)?;
+        layout::sync_dir(damaged)?;
+        layout::sync_dir(&layout.dir)?;
+    }
+    if !layout.store().exists() {
+        rename(&new, &layout.store())?;
+    }
+    layout::sync_dir(&layout.dir)?;
+    layout::write_durably(&damaged.join("done"), b"")
+}
+
+fn write_all(medium: &Medium, found: &Found, tip: Option<Tip>) -> Result<(), StoreError> {
+    let known = found.state();
+    let floor = known.map_or(1, |state| state.log_floor).max(1);
+    let mut commit = found.small.values().map(|value| value.0).chain(found.chunks.values().map(|value| value.0)).max();
+    let commit = commit.get_or_insert(0);
+    let mut batch = Writing { medium, batch: Batch::default(), bytes: 0 };
+    let (mut gaps, next) = write_chunks(&mut batch, found, floor, *commit)?;
+    let tip_next = tip.map_or(0, |tip| tip.next);
+    if tip_next > next {
+        gaps.push((next, tip_next));
+    }
+    let state = State {
+        format: FORMAT,
+        seed: known.map(|state| state.seed).or(tip.map(|tip| tip.seed)).unwrap_or_else(rand::random),
+        next: next.max(tip_next).max(known.map_or(1, |state| state.next)),
+        log_floor: floor,
+        quarantine_next: known.map_or(1, |state| state.quarantine_next),
+        generation: (*commit >> 40).max(known.map_or(0, |state| state.generation)),
+        ..known.unwrap_or_default()
+    };
+    let first_part = known.map_or(0, |state| state.quarantine_floor);
+    for ((sequence, part), (commit, body)) in &found.quarantine {
+        if *sequence >= first_part && (*part == 0 || found.quarantine.contains_key(&(*sequence, 0))) {
+            batch.put(&keys::quarantine(*sequence, *part), frame::wrap(Kind::Quarantine, *commit, body))?;
+        }
+    }
+    for (key, (commit, kind, body)) in &found.small {
+        batch.put(key, frame::wrap(*kind, *commit, body))?;
+    }
+    let meta = |name: &str, body: Vec<u8>| (keys::named(keys::META, name), frame::wrap(Kind::Meta, *commit, &body));
+    for (key, value) in [meta(state::STATE, state.encode()), meta(state::GAPS, state::encode_gaps(&gaps))] {
+        batch.put(&key, value)?;
+    }
+    batch.finish()
+}
+
+/// Writes the log; gives the gaps and the sequence after the last.
+fn write_chunks(
+    batch: &mut Writing<'_>,
+    found: &Found,
+    floor: u64,
+    commit: u64,
+) -> Result<(Vec<(u64, u64)>, u64), StoreError> {
+    let mut next = None;
+    let mut gaps = Vec::new();
+    for (from, to, body) in found.log(floor) {
+        if let Some(next) = next.filter(|next| *next < from) {
+            gaps.push((next, from));
+        }
+        next = Some(to);
+        let Ok(chunk) = Chunk::decode(body.into()) else { continue };
+        if (from, to) == (chunk.first(), chunk.next()) {
+            batch.put(&keys::log(from), frame::wrap(Kind::Log, commit, body))?;
+        } else {
+            for part in records(&chunk, from, to) {
+                batch.put(&keys::log(part.first()), frame::wrap(Kind::Log, commit, part.raw()))?;
+            }
+        }
+    }
+    Ok((gaps, next.unwrap_or(floor)))
+}
+
+/// Some of a chunk's records, in chunks of their own.
+fn records(chunk: &Chunk, from: u64, to: u64) -> Vec<Arc<Chunk>> {
+    let mut builder = BatchBuilder::new(from);
+    for record in chunk.records().filter(|record| (from..to).contains(&record.verdict.sequence)) {
+        let _ = builder.append(&NewRecord::of(&record));
+    }
+    builder.seal()
+}
+
+/// Writes in batches of a few megabytes.
+struct Writing<'a> {
+    medium: &'a Medium,
+    batch: Batch,
+    bytes: usize,
+}
+
+impl Writing<'_> {
+    fn put(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), StoreError> {
+        self.bytes += value.len();
+        self.batch.insert(key, value);
+        if self.bytes > 128 << 10 {
+            self.bytes = 0;
+            self.medium.write(std::mem::take(&mut self.batch))?;
+            self.medium.collect_garbage(64);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(), StoreError> {
+        self.medium.write(self.batch)
+    }
+}
