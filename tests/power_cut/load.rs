@@ -5,7 +5,7 @@
 //! - `begin C next=N cursor=S floor=F drop=Q`: before commit C, which reaches up to the sequence N; the sink's
 //!   cursor is at S, the window begins at F, the quarantine entry Q (0: none) goes;
 //! - `ack C quarantine=Q`: it returned; its quarantine entry has the sequence Q (0: none);
-//! - `error …`, `refused …`, `recovered`.
+//! - `error …`, `refused …`, `recovered`; `closed` behind a clean end.
 
 use super::content::{OFFSET_OF, SINK, Texts, quarantine_in, records_in};
 use super::state_of;
@@ -152,7 +152,9 @@ impl Load {
             }
             commit += 1;
         }
-        self.writer.close()
+        self.writer.close()?;
+        note(&self.notes, "closed");
+        Ok(())
     }
 
     fn commit(&mut self, commit: u64) -> Result<(), StoreError> {

@@ -164,6 +164,10 @@ fn an_error_of_any_operation_ends_the_acks_and_the_next_start_is_clean() {
             continue;
         }
         let what = format!("{what}, {:?}", run.fs.failed());
+        if run.fs.notes().last().is_some_and(|note| note.text == "closed" && note.after < at) {
+            // All was durable and said to be: what its log engine still does while it is dropped decides nothing.
+            continue;
+        }
         assert_eq!(Ending::of(run.ended.status), Ending::Io, "{what}: {:?}", run.ended);
         must_not_ack_behind_the_error(&run, &what);
         run.fs.heal();
