@@ -11,7 +11,9 @@ use super::walk::{Found, JsonFault, Scratch, Walk, keep};
 use super::{BadKind, BadRecord, Event, EventBatch, Field, Item, Pointer, Span};
 use bytes::Bytes;
 use jiter::{Jiter, Peek};
+use memchr::memmem;
 use std::cell::RefCell;
+use std::sync::LazyLock;
 
 /// How a body is to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -340,7 +342,8 @@ fn elements(body: &[u8]) -> Result<Vec<Span>, String> {
 
 /// Whether a line is a structured CloudEvent: an object that has a member `specversion`.
 fn is_cloud_event(line: &[u8]) -> bool {
-    if memchr::memmem::find(line, b"\"specversion\"").is_none() {
+    static MEMBER: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("\"specversion\""));
+    if MEMBER.find(line).is_none() {
         return false;
     }
     let mut jiter = Jiter::new(line);

@@ -23,7 +23,7 @@ fn next_within(rest: &mut Bytes, bytes_max: usize, lines_max: usize) -> Option<S
     }
     let mut lines = 0;
     let mut end = 0;
-    for (at, _) in rest.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+    for at in memchr::memchr_iter(b'\n', rest) {
         if lines > 0 && at + 1 > bytes_max {
             return Some(Slice { body: rest.split_to(end), lines });
         }

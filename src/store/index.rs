@@ -59,6 +59,18 @@ impl Index {
         }
     }
 
+    /// Makes room for so many events at once, where nothing was inserted yet.
+    pub fn reserve(&mut self, events: u64) {
+        let events = usize::try_from(events.min(self.capacity)).unwrap_or(0);
+        // Tables differ by about the root of their average; the fuller ones grow.
+        let average = events / PARTITIONS;
+        let slots = (average + average.isqrt()) * 100 / 85 + 2;
+        if self.slots == 0 && average > 0 {
+            self.tables.fill_with(|| Table { slots: vec![0; slots].into_boxed_slice(), used: 0 });
+            self.slots = slots * PARTITIONS;
+        }
+    }
+
     /// Where it tells its floor and its size.
     pub(crate) fn figures(&self) -> &Arc<IndexFigures> {
         &self.figures

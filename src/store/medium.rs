@@ -54,11 +54,25 @@ fn sled_config(dir: &Path, cache_bytes: u64) -> sled::Config {
     sled::Config::new().path(dir).cache_capacity(cache_bytes.max(1 << 20)).flush_every_ms(None)
 }
 
+/// Opens the engine. Its own lock may outlive the last handle in this process by the time one of its threads
+/// needs to let go; other processes are kept out by [`super::lock`].
+fn open_unlocked(config: &sled::Config) -> Result<sled::Db, StoreError> {
+    for _ in 0..1000 {
+        match guard("open the store", || config.open()) {
+            Err(StoreError::Engine { message, .. }) if message.contains("could not acquire lock") => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            other => return other,
+        }
+    }
+    guard("open the store", || config.open())
+}
+
 impl Medium {
     /// Opens the engine's files in `dir`, which [`super::layout::prepare`] has readied.
     pub fn open(dir: &Path, cache_bytes: u64, on_stuck: fn(&str)) -> Result<Self, StoreError> {
         let config = sled_config(dir, cache_bytes);
-        let db = guard("open the store", || config.open())?;
+        let db = open_unlocked(&config)?;
         let path = dir.join("db");
         let file = File::options()
             .read(true)
@@ -122,11 +136,6 @@ impl Medium {
                 let _ = guard("read", || db.get(b"m"));
             }
         }
-    }
-
-    /// Length of the engine's file, bytes.
-    pub fn file_bytes(&self) -> u64 {
-        self.file.metadata().map_or(0, |meta| meta.len())
     }
 
     pub fn file(&self) -> &File {

@@ -145,8 +145,16 @@ pub fn count(layout: &Layout) -> u64 {
     (1u64..).take_while(|n| layout.dir.join(format!("damaged-{n}")).exists()).count() as u64
 }
 
+/// The outcome of a salvage.
+pub struct Salvaged {
+    /// The new store, open; none where only the last step of a salvage that was cut off was left to do.
+    pub medium: Option<Medium>,
+    /// Sequences whose loss was known before.
+    pub known_lost: u64,
+}
+
 /// Builds the new store and puts it in the place of the old one.
-pub fn run(layout: &Layout, options: &Options, damaged: &Path) -> Result<(), StoreError> {
+pub fn run(layout: &Layout, options: &Options, damaged: &Path) -> Result<Salvaged, StoreError> {
     let mut found = Found::default();
     let moved = damaged.join("store");
     for source in [layout.db(), damaged.join("db"), damaged.join("tail"), moved.join("db")] {
@@ -155,14 +163,17 @@ pub fn run(layout: &Layout, options: &Options, damaged: &Path) -> Result<(), Sto
         }
     }
     let new = layout.dir.join("store.new");
+    let mut salvaged = Salvaged { medium: None, known_lost: 0 };
     if !(moved.exists() && new.exists()) {
         if new.exists() {
             fs::remove_dir_all(&new).map_err(|error| StoreError::io("remove", &new, &error))?;
         }
         layout::prepare(&Layout { store: "store.new", ..layout.clone() })?;
         let medium = Medium::open(&new, options.cache_bytes, options.on_stuck)?;
-        write_all(&medium, &found, Tip::read(&layout.tip()))?;
-        drop(medium);
+        salvaged.known_lost = write_all(&medium, &found, Tip::read(&layout.tip()))?;
+        // Kept open over the renames: the engine's lock on its file may outlive a drop for a while.
+        salvaged.medium = Some(medium);
+        layout::write_segments(layout, &[])?;
     }
     let rename = |from: &Path, to: &Path| fs::rename(from, to).map_err(|error| StoreError::io("rename", from, &error));
     if !moved.exists() {
@@ -174,10 +185,12 @@ pub fn run(layout: &Layout, options: &Options, damaged: &Path) -> Result<(), Sto
         rename(&new, &layout.store())?;
     }
     layout::sync_dir(&layout.dir)?;
-    layout::write_durably(&damaged.join("done"), b"")
+    layout::write_durably(&damaged.join("done"), b"")?;
+    Ok(salvaged)
 }
 
-fn write_all(medium: &Medium, found: &Found, tip: Option<Tip>) -> Result<(), StoreError> {
+/// Writes everything found; gives the number of sequences whose loss was known before.
+fn write_all(medium: &Medium, found: &Found, tip: Option<Tip>) -> Result<u64, StoreError> {
     let known = found.state();
     let floor = known.map_or(1, |state| state.log_floor).max(1);
     let mut commit = found.small.values().map(|value| value.0).chain(found.chunks.values().map(|value| value.0)).max();
@@ -188,6 +201,12 @@ fn write_all(medium: &Medium, found: &Found, tip: Option<Tip>) -> Result<(), Sto
     if tip_next > next {
         gaps.push((next, tip_next));
     }
+    // Those known before stay listed: what was lost is not forgotten when the log has moved past it.
+    let old = found.small.get(&keys::named(keys::META, state::GAPS));
+    let old = old.and_then(|(_, _, body)| state::decode_gaps(body).ok()).unwrap_or_default();
+    let before: u64 = old.iter().map(|(from, to)| to - from).sum();
+    gaps.retain(|gap| !old.iter().any(|known| known.0 <= gap.0 && gap.1 <= known.1));
+    gaps.splice(0..0, old);
     let state = State {
         format: FORMAT,
         seed: known.map(|state| state.seed).or(tip.map(|tip| tip.seed)).unwrap_or_else(rand::random),
@@ -210,7 +229,8 @@ fn write_all(medium: &Medium, found: &Found, tip: Option<Tip>) -> Result<(), Sto
     for (key, value) in [meta(state::STATE, state.encode()), meta(state::GAPS, state::encode_gaps(&gaps))] {
         batch.put(&key, value)?;
     }
-    batch.finish()
+    batch.finish()?;
+    Ok(before)
 }
 
 /// Writes the log; gives the gaps and the sequence after the last.

@@ -37,6 +37,11 @@ pub struct State {
 }
 
 impl State {
+    /// The state of a new store.
+    pub fn new(seed: u64) -> Self {
+        Self { format: FORMAT, seed, log_floor: 1, next: 1, quarantine_next: 1, quarantine_floor: 1, ..Self::default() }
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64);
         put_bytes(&mut out, STATE.as_bytes());

@@ -3,7 +3,7 @@
 use super::chunk::Chunk;
 use super::clock::LogClock;
 use super::commit::{Commit, Committed};
-use super::disk::{self, Room};
+use super::disk::Room;
 use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::keys;
@@ -159,9 +159,12 @@ impl Writer {
                 }
             }
         }
-        if !commit.is_empty() && self.store.disk.free() < disk::DEEP_RESERVE_BYTES {
-            return Err(StoreError::NoRoom(Room::DiskFull.to_string()));
-        }
+        let takes_room = !commit.is_empty() && (!commit.chunks.is_empty() || !commit.quarantine.is_empty());
+        match self.store.disk.room() {
+            // What was on its way when the budget was reached still fits into the reserve.
+            Room::DiskFull if takes_room => Err(StoreError::NoRoom(Room::DiskFull.to_string())),
+            _ => Ok(()),
+        }?;
         Ok(())
     }
 
@@ -269,7 +272,7 @@ impl Writer {
         let figures = &store.figures;
         let now = self.clock.now_ms();
         let out = self.window.floor(now, self.state.next).max(store.index.floor.load(Ordering::Relaxed));
-        let over = self.live > store.disk.live_limit() / 10 * 9 && self.when_full == WhenFull::Shorten;
+        let over = store.disk.is_tight() && self.when_full == WhenFull::Shorten;
         let limit = if over { delivered.min(self.state.next) } else { out.min(delivered) };
         figures.window_floor.fetch_max(out, Ordering::Relaxed);
         if limit < self.second {
@@ -337,7 +340,7 @@ impl Writer {
             }
         }
         store.medium.collect_garbage(64 + chunks.len() * 2);
-        store.disk.update(self.live, store.medium.file_bytes())?;
+        store.disk.update(self.live, store.medium.file())?;
         Ok(pending.bytes)
     }
 }

@@ -55,12 +55,14 @@ pub(super) fn write_decided(decided_ms: i64, out: &mut Vec<u8>) {
     }
 }
 
-fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
+fn write_hex(bytes: &[u8; 32], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for byte in bytes {
-        out.push(DIGITS[usize::from(byte >> 4)]);
-        out.push(DIGITS[usize::from(byte & 15)]);
+    let mut text = [0; 64];
+    for (pair, byte) in text.chunks_exact_mut(2).zip(bytes) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 15)];
     }
+    out.extend_from_slice(&text);
 }
 
 /// Appends a JSON string with its quotes.

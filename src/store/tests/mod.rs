@@ -60,7 +60,7 @@ impl Rig {
                 log_ms,
             })
             .expect("append");
-        self.index.insert(open::identity(self.store.seed(), b"pos", id.as_bytes()), sequence);
+        self.index.insert(fold::identity(self.store.seed(), b"pos", id.as_bytes()), sequence);
         sequence
     }
 
@@ -83,7 +83,7 @@ impl Rig {
     }
 
     pub fn find(&self, id: &str) -> Option<u64> {
-        self.index.find(open::identity(self.store.seed(), b"pos", id.as_bytes())).find(|&sequence| {
+        self.index.find(fold::identity(self.store.seed(), b"pos", id.as_bytes())).find(|&sequence| {
             let chunk = self.store.chunk_of(sequence).expect("read");
             chunk.is_some_and(|chunk| chunk.get(sequence).is_some_and(|record| record.verdict.id == id))
         })
