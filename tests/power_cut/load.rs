@@ -147,7 +147,7 @@ impl Load {
                 self.must_stay_failed(commit + 1, &error);
                 return Err(error);
             }
-            if commit % 16 == 0 {
+            if commit.is_multiple_of(16) {
                 self.writer.maintain()?;
             }
             commit += 1;
@@ -171,7 +171,7 @@ impl Load {
             assert!(self.builder.get(sequence).is_some_and(|record| texts.equal(&record)), "{sequence} as appended");
         }
         let quarantine = quarantine_in(self.task.seed, commit);
-        let dropped = self.kept.pop_front_if(|_| commit % 5 == 0);
+        let dropped = if commit.is_multiple_of(5) { self.kept.pop_front() } else { None };
         let (next, floor) = (self.builder.next_sequence(), self.store.stats().window_floor);
         let (cursor, drop) = (self.cursor(commit), dropped.unwrap_or(0));
         note(&self.notes, &format!("begin {commit} next={next} cursor={cursor} floor={floor} drop={drop}"));

@@ -204,8 +204,8 @@ fn a_full_disk_refuses_keeps_everything_and_recovers() {
     let ended = std::thread::scope(|scope| {
         let load = scope.spawn(|| child::run(&mut command));
         let refused = || fs.notes().iter().any(|note| note.text.starts_with("refused")).then_some(());
-        let seen = child::poll(child::WATCHDOG, || if load.is_finished() { Some(()) } else { refused() });
-        assert!(seen.is_some(), "the disk never ran full: {} bytes", fs.used_bytes());
+        let waited = child::poll(child::WATCHDOG, || if load.is_finished() { Some(()) } else { refused() });
+        assert!(waited.is_some(), "the disk never ran full: {} bytes", fs.used_bytes());
         fs.resize(1 << 30);
         load.join().expect("a thread that only waits").expect("a load that ends")
     });
