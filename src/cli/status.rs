@@ -5,7 +5,10 @@ use super::{
     client::{Address, Client, ClientOptions},
     output::{Mark, Output, say},
 };
-use crate::config::{Config, Listen, files, load};
+use crate::{
+    config::{Config, files, load},
+    listen::Listen,
+};
 use clap::Args;
 use serde_json::Value;
 use std::time::Duration;
