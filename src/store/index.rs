@@ -205,3 +205,99 @@ const fn wrap(at: usize, len: usize) -> usize {
 const fn sequence_of(slot: u64, newest: u64) -> u64 {
     newest.wrapping_sub(newest.wrapping_sub(slot) & 0xffff_ffff)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn mix(n: u64) -> u64 {
+        let mut x = n.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        x = (x ^ (x >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        x ^ (x >> 32)
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// So many events; few partitions, so that tables fill and grow.
+        Insert(u16),
+        Expire(u16),
+        Reserve(u16),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            3 => (1u16..3000).prop_map(Step::Insert),
+            2 => (0u16..4000).prop_map(Step::Expire),
+            1 => (0u16..4000).prop_map(Step::Reserve),
+        ];
+        prop::collection::vec(step, 1..20)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        #[test]
+        fn it_finds_what_a_hash_map_finds(steps in steps(), start in prop_oneof![Just(1u64), Just((1 << 32) - 2000)]) {
+            let mut index = Index::new(0);
+            let mut model = HashMap::new();
+            let mut next = start;
+            index.expire(start);
+            for step in steps {
+                match step {
+                    Step::Insert(count) => {
+                        for _ in 0..count {
+                            // A 64th of the partitions, and fingerprints that come again after they expired.
+                            let identity = mix(next % 5000) & !(63 << 54);
+                            if index.find(identity).next().is_none() {
+                                index.insert(identity, next);
+                                model.insert(identity, next);
+                                next += 1;
+                            } else {
+                                next += 1;
+                                index.insert(mix(next + (1 << 50)), next - 1);
+                            }
+                        }
+                    }
+                    Step::Expire(back) => index.expire(next.saturating_sub(u64::from(back))),
+                    Step::Reserve(events) => index.reserve(u64::from(events)),
+                }
+                let floor = index.floor();
+                prop_assert!(next - floor <= index.capacity());
+                for (identity, sequence) in &model {
+                    let found = index.find(*identity).any(|found| found == *sequence);
+                    prop_assert_eq!(found, *sequence >= floor);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_event_takes_at_most_twelve_bytes_from_a_hundred_thousand_on() {
+        let mut index = Index::new(1 << 30);
+        for n in 1..=400_000 {
+            index.insert(mix(n), n);
+            if n >= 100_000 && n % 1000 == 0 {
+                let bytes = index.bytes() as u64;
+                assert!(bytes <= INDEX_ENTRY_BYTES * n, "{bytes} for {n}");
+            }
+        }
+        let mut reserved = Index::new(1 << 30);
+        reserved.reserve(300_000);
+        (1..=300_000).for_each(|n| reserved.insert(mix(n), n));
+        assert!(reserved.bytes() as u64 <= INDEX_ENTRY_BYTES * 300_000, "{}", reserved.bytes());
+    }
+
+    #[test]
+    fn a_budget_is_kept_with_the_newest_in_it() {
+        let mut index = Index::new(2 << 20);
+        for n in 1..=1_000_000 {
+            index.insert(mix(n), n);
+        }
+        assert!(index.bytes() <= 2 << 20, "{}", index.bytes());
+        assert_eq!(index.len(), index.capacity());
+        assert!((1_000_000 - index.capacity() + 1..=1_000_000).all(|n| index.find(mix(n)).any(|found| found == n)));
+        assert_eq!(index.find(mix(1_000_000 - index.capacity())).next(), None);
+    }
+}

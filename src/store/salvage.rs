@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 /// The values found, the newest of each.
 #[derive(Default)]
-struct Found {
+pub struct Found {
     /// By first sequence and count; of equals the newest.
     chunks: BTreeMap<(u64, u64), (u64, Box<[u8]>)>,
     /// Cursors, offsets and meta entries by key.
@@ -44,7 +44,8 @@ struct Found {
 }
 
 impl Found {
-    fn take(&mut self, framed: Framed) {
+    /// Takes a value in.
+    pub fn take(&mut self, framed: Framed) {
         let Framed { kind, commit, body, .. } = framed;
         let key = match kind {
             Kind::Log => {
@@ -81,7 +82,7 @@ impl Found {
     }
 
     /// The log as far as it is there: ranges of sequences, ascending, each in the newest chunk that has it.
-    fn log(&self, floor: u64) -> Vec<(u64, u64, &[u8])> {
+    pub fn log(&self, floor: u64) -> Vec<(u64, u64, &[u8])> {
         let mut newest: Vec<_> = self.chunks.iter().collect();
         newest.sort_by_key(|((_, count), (commit, _))| std::cmp::Reverse((*commit, *count)));
         let mut taken: BTreeMap<u64, (u64, &[u8])> = BTreeMap::new();
@@ -240,13 +241,14 @@ fn write_chunks(
     floor: u64,
     commit: u64,
 ) -> Result<(Vec<(u64, u64)>, u64), StoreError> {
-    let mut next = None;
+    // Some of what is missing right after the floor may only have been trimmed since that was stored.
+    let mut next = floor;
     let mut gaps = Vec::new();
     for (from, to, body) in found.log(floor) {
-        if let Some(next) = next.filter(|next| *next < from) {
+        if next < from {
             gaps.push((next, from));
         }
-        next = Some(to);
+        next = to;
         let Ok(chunk) = Chunk::decode(body.into()) else { continue };
         if (from, to) == (chunk.first(), chunk.next()) {
             batch.put(&keys::log(from), frame::wrap(Kind::Log, commit, body))?;
@@ -256,11 +258,11 @@ fn write_chunks(
             }
         }
     }
-    Ok((gaps, next.unwrap_or(floor)))
+    Ok((gaps, next))
 }
 
 /// Some of a chunk's records, in chunks of their own.
-fn records(chunk: &Chunk, from: u64, to: u64) -> Vec<Arc<Chunk>> {
+pub fn records(chunk: &Chunk, from: u64, to: u64) -> Vec<Arc<Chunk>> {
     let mut builder = BatchBuilder::new(from);
     for record in chunk.records().filter(|record| (from..to).contains(&record.verdict.sequence)) {
         let _ = builder.append(&NewRecord::of(&record));

@@ -29,7 +29,9 @@ pub(crate) struct Sink {
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     pub log_floor: AtomicU64,
+    /// The oldest sequence in the window by all limits, by time alone, by disk alone.
     pub window_floor: AtomicU64,
+    pub time_floor: AtomicU64,
     pub window_ms: AtomicU64,
     pub disk_floor: AtomicU64,
     pub quarantine_entries: AtomicU64,
@@ -183,17 +185,7 @@ impl Store {
     /// # Errors
     /// When it cannot be read.
     pub fn quarantine_list(&self, from: u64, limit: usize) -> Result<Vec<QuarantineInfo>, StoreError> {
-        let mut found = Vec::new();
-        for entry in self.medium.scan(keys::QUARANTINE, &keys::quarantine(from, 0)) {
-            let (key, value) = entry?;
-            if found.len() >= limit {
-                break;
-            }
-            if keys::quarantine_of(&key).is_some_and(|(_, part)| part == 0) {
-                found.extend(decode_head(&value));
-            }
-        }
-        Ok(found)
+        quarantine_list(&self.medium, from, limit)
     }
 
     /// One entry of the quarantine with its bytes.
@@ -201,37 +193,18 @@ impl Store {
     /// # Errors
     /// When it cannot be read.
     pub fn quarantine_get(&self, sequence: u64) -> Result<Option<(QuarantineInfo, QuarantineEntry)>, StoreError> {
-        let Some(info) = self.medium.get(&keys::quarantine(sequence, 0))?.and_then(|value| decode_head(&value)) else {
-            return Ok(None);
-        };
-        let mut bytes = Vec::with_capacity(info.kept);
-        for part in 1..=info.parts {
-            let value = self.medium.get(&keys::quarantine(sequence, part))?;
-            let framed = value.and_then(|value| frame::unwrap(Kind::Quarantine, &value).ok());
-            let Some(framed) = framed else { break };
-            if let Ok(part) = quarantine::decode_part(&framed.body) {
-                bytes.extend_from_slice(part.content);
-            }
-        }
-        let entry = QuarantineEntry {
-            kind: info.kind.clone(),
-            source: info.source.clone(),
-            id: info.id.clone(),
-            reason: info.reason.clone(),
-            bytes,
-            at_ms: info.at_ms,
-        };
-        Ok(Some((info, entry)))
+        quarantine_get(&self.medium, sequence)
     }
 
     #[must_use]
     pub fn stats(&self) -> Stats {
         let figures = &self.figures;
         let load = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
-        let (floor, index, disk) = (load(&figures.window_floor), load(&self.index.floor), load(&figures.disk_floor));
-        let window_cut_by = if disk >= floor && disk > 1 {
+        let (floor, time) = (load(&figures.window_floor), load(&figures.time_floor));
+        let (index, disk) = (load(&self.index.floor), load(&figures.disk_floor));
+        let window_cut_by = if disk > time.max(index) {
             Some(WindowCut::Disk)
-        } else if index > floor {
+        } else if index > time {
             Some(WindowCut::Memory)
         } else {
             None
@@ -274,4 +247,45 @@ pub(crate) fn decode_head(value: &[u8]) -> Option<QuarantineInfo> {
     let framed = frame::unwrap(Kind::Quarantine, value).ok()?;
     let part = quarantine::decode_part(&framed.body).ok()?;
     quarantine::decode_head(&part).ok()
+}
+
+pub(crate) fn quarantine_list(medium: &Medium, from: u64, limit: usize) -> Result<Vec<QuarantineInfo>, StoreError> {
+    let mut found = Vec::new();
+    for entry in medium.scan(keys::QUARANTINE, &keys::quarantine(from, 0)) {
+        let (key, value) = entry?;
+        if found.len() >= limit {
+            break;
+        }
+        if keys::quarantine_of(&key).is_some_and(|(_, part)| part == 0) {
+            found.extend(decode_head(&value));
+        }
+    }
+    Ok(found)
+}
+
+pub(crate) fn quarantine_get(
+    medium: &Medium,
+    sequence: u64,
+) -> Result<Option<(QuarantineInfo, QuarantineEntry)>, StoreError> {
+    let Some(info) = medium.get(&keys::quarantine(sequence, 0))?.and_then(|value| decode_head(&value)) else {
+        return Ok(None);
+    };
+    let mut bytes = Vec::with_capacity(info.kept);
+    for part in 1..=info.parts {
+        let value = medium.get(&keys::quarantine(sequence, part))?;
+        let framed = value.and_then(|value| frame::unwrap(Kind::Quarantine, &value).ok());
+        let Some(framed) = framed else { break };
+        if let Ok(part) = quarantine::decode_part(&framed.body) {
+            bytes.extend_from_slice(part.content);
+        }
+    }
+    let entry = QuarantineEntry {
+        kind: info.kind.clone(),
+        source: info.source.clone(),
+        id: info.id.clone(),
+        reason: info.reason.clone(),
+        bytes,
+        at_ms: info.at_ms,
+    };
+    Ok(Some((info, entry)))
 }

@@ -26,7 +26,7 @@ pub(crate) const ENTRY_OVERHEAD: u64 = 32;
 const TRIM_MIN: usize = 16;
 const TRIM_MAX: usize = 256;
 /// The state entry is stored anew at the latest after so many commits that changed it.
-const STATE_EVERY: u32 = 64;
+const STATE_EVERY: u32 = 16;
 
 /// Writes to the store. There is exactly one.
 pub struct Writer {
@@ -271,7 +271,9 @@ impl Writer {
         let store = Arc::clone(&self.store);
         let figures = &store.figures;
         let now = self.clock.now_ms();
-        let out = self.window.floor(now, self.state.next).max(store.index.floor.load(Ordering::Relaxed));
+        let time = self.window.floor(now, self.state.next);
+        let out = time.max(store.index.floor.load(Ordering::Relaxed));
+        figures.time_floor.store(time, Ordering::Relaxed);
         let over = store.disk.is_tight() && self.when_full == WhenFull::Shorten;
         let limit = if over { delivered.min(self.state.next) } else { out.min(delivered) };
         figures.window_floor.fetch_max(out, Ordering::Relaxed);

@@ -20,8 +20,7 @@ fn original() -> Original {
     let mut rig = Rig::open(&options(dir.path()));
     for round in 0u64..24 {
         for n in 0..1000 {
-            let noise = (round * 1000 + n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            rig.add(&format!("{noise:x}{:x}", noise.rotate_left(17).wrapping_mul(0xD6E8_FEB8_6659_FD93)));
+            rig.add(&noisy_id(round * 1000 + n));
         }
         let chunks = rig.builder.seal();
         let offsets = vec![(String::from("feed"), round.to_le_bytes().to_vec())];

@@ -1,8 +1,13 @@
 //! The store's promises, each against a store on disk.
 
 mod basics;
+mod chunks;
 mod damage;
+#[path = "inspect.rs"]
+mod inspecting;
+mod limits;
 mod model;
+mod traps;
 
 use super::*;
 use std::path::Path;
@@ -98,4 +103,16 @@ pub fn log(store: &Store, mut from: u64) -> Vec<(u64, String)> {
         from = chunk.next();
     }
     found
+}
+
+/// A number that does not compress.
+pub fn noise(n: u64) -> u64 {
+    let mut x = n.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    x = (x ^ (x >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    x ^ (x >> 32)
+}
+
+/// An id of 32 digits that does not compress.
+pub fn noisy_id(n: u64) -> String {
+    format!("{:016x}{:016x}", noise(n), noise(!n))
 }

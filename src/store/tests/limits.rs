@@ -1,0 +1,173 @@
+//! Windows, budgets and trimming.
+
+use super::*;
+use std::time::Duration;
+
+const HOUR_MS: u64 = 3_600_000;
+
+fn one_hour(dir: &Path) -> Options {
+    Options { window: Duration::from_secs(3600), ..options(dir) }
+}
+
+/// Events of the past few hours, a hundred a minute, as if they had been logged then.
+fn load_past(rig: &mut Rig, hours: u64) {
+    let now = rig.writer.clock().now_ms();
+    for minute in 0..hours * 60 {
+        for n in 0..100 {
+            rig.add_at(&format!("m{minute}-{n}"), now - hours * HOUR_MS + minute * 60_000);
+        }
+        rig.commit();
+    }
+}
+
+#[test]
+fn what_is_delivered_and_out_of_the_window_goes_and_nothing_else() {
+    let dir = tempfile::tempdir().expect("dir");
+    let mut rig = Rig::open(&one_hour(dir.path()));
+    load_past(&mut rig, 4);
+    let next = rig.store.committed();
+    assert_eq!(rig.log(1).len() as u64, next - 1, "nothing is delivered");
+    rig.store.set_cursor("file", 9_000).expect("cursor");
+    (0..50).for_each(|_| rig.writer.maintain().expect("maintain"));
+    let first = rig.log(1)[0].0;
+    assert!((8_400..=9_000).contains(&first), "{first}: all that is delivered and nothing more");
+    rig.store.set_cursor("file", next).expect("cursor");
+    (0..200).for_each(|_| rig.writer.maintain().expect("maintain"));
+    let first = rig.log(1)[0].0;
+    // Three of four hours are out; the edge is exact to a few minutes.
+    assert!((17_000..=18_001).contains(&first), "{first}");
+    assert_eq!(rig.store.stats().log_floor, first);
+    let window_ms = rig.store.stats().window_ms;
+    assert!((HOUR_MS..HOUR_MS + 10 * 60_000).contains(&window_ms), "{window_ms}");
+    rig.index.expire(rig.store.window_floor());
+    assert_eq!(rig.find("m0-0"), None);
+    assert_eq!(rig.find("m239-99"), Some(next - 1));
+    drop((rig.writer, rig.store));
+    let rig = Rig::open(&one_hour(dir.path()));
+    assert_eq!(rig.log(1)[0].0, first);
+    assert_eq!(rig.store.committed(), next);
+    assert_eq!(rig.find("m100-0"), None);
+}
+
+#[test]
+fn a_sink_that_is_not_declared_holds_nothing_back_and_keeps_its_place() {
+    let dir = tempfile::tempdir().expect("dir");
+    let mut rig = Rig::open(&options(dir.path()));
+    rig.load("a", 100);
+    rig.store.set_cursor("file", 42).expect("cursor");
+    rig.writer.close().expect("close");
+    drop(rig.store);
+    let other = SinkDecl { name: "new".into(), start: SinkStart::Newest };
+    let rig = Rig::open(&Options { sinks: vec![other], ..options(dir.path()) });
+    assert_eq!(rig.store.cursor("new").expect("cursor"), 101);
+    assert!(rig.store.cursor("file").is_err());
+    assert_eq!(rig.store.stats().orphan_cursors, vec![(String::from("file"), 42)]);
+    drop((rig.writer, rig.store));
+    assert_eq!(Rig::open(&options(dir.path())).store.cursor("file").expect("cursor"), 42);
+}
+
+#[test]
+fn the_index_budget_shortens_the_window_and_says_so() {
+    let dir = tempfile::tempdir().expect("dir");
+    let mut rig = Rig::open(&Options { index_bytes: 0, ..options(dir.path()) });
+    for round in 0..20 {
+        rig.load(&format!("r{round}-"), 300);
+        rig.store.set_cursor("file", rig.store.committed()).expect("cursor");
+    }
+    rig.writer.maintain().expect("maintain");
+    let stats = rig.store.stats();
+    assert_eq!(stats.window_cut_by, Some(WindowCut::Memory));
+    assert_eq!(rig.find("r0-0"), None);
+    assert_eq!(rig.find("r19-299"), Some(6000));
+    assert!(stats.log_floor > 4000, "{}", stats.log_floor);
+    assert!(stats.index_bytes < 128 << 10, "{}", stats.index_bytes);
+}
+
+/// Loads until the disk budget is met. Gives the number of events taken.
+fn load_until_full(rig: &mut Rig, deliver: bool) -> Option<u64> {
+    for round in 0u64..300 {
+        if rig.store.room() != Room::Yes {
+            return Some(rig.store.committed());
+        }
+        for n in 0..1000u64 {
+            rig.add(&noisy_id(round * 1000 + n));
+        }
+        rig.commit();
+        if deliver {
+            rig.store.set_cursor("file", rig.store.committed()).expect("cursor");
+        }
+    }
+    None
+}
+
+#[test]
+fn at_the_disk_budget_delivered_events_go_early_and_undelivered_ones_stop_the_intake() {
+    let with =
+        |dir: &Path, when_full| Options { disk_bytes: 28 << 20, index_bytes: 8 << 20, when_full, ..options(dir) };
+    let dir = tempfile::tempdir().expect("dir");
+    let mut rig = Rig::open(&with(dir.path(), WhenFull::Shorten));
+    assert_eq!(load_until_full(&mut rig, true), None, "the window is shortened");
+    let stats = rig.store.stats();
+    assert_eq!(stats.window_cut_by, Some(WindowCut::Disk));
+    assert!(stats.disk_bytes < 28 << 20, "{}", stats.disk_bytes);
+
+    let dir = tempfile::tempdir().expect("dir");
+    let mut rig = Rig::open(&with(dir.path(), WhenFull::Refuse));
+    assert!(load_until_full(&mut rig, true).is_some(), "the window is kept");
+
+    let dir = tempfile::tempdir().expect("dir");
+    let mut rig = Rig::open(&with(dir.path(), WhenFull::Shorten));
+    let taken = load_until_full(&mut rig, false).expect("full");
+    assert_eq!(rig.log(1).len() as u64, taken - 1, "undelivered events are never removed");
+    // Draining makes room again, also through a restart.
+    drop((rig.writer, rig.store));
+    let mut rig = Rig::open(&with(dir.path(), WhenFull::Shorten));
+    assert_eq!(rig.store.room(), Room::BudgetReached);
+    rig.store.set_cursor("file", taken).expect("cursor");
+    (0..40).for_each(|_| rig.writer.maintain().expect("maintain"));
+    assert_eq!(rig.store.room(), Room::Yes);
+    rig.load("again", 10);
+    assert!(rig.store.stats().disk_bytes < 28 << 20, "{}", rig.store.stats().disk_bytes);
+}
+
+#[test]
+fn the_quarantine_keeps_to_its_budget_by_letting_the_oldest_go() {
+    let dir = tempfile::tempdir().expect("dir");
+    let mut rig = Rig::open(&Options { quarantine_bytes: 100_000, ..options(dir.path()) });
+    let bytes: Vec<u8> = (0u64..20_000).map(|n| noise(n) as u8).collect();
+    for n in 0..10 {
+        let entry = QuarantineEntry {
+            kind: "malformed".into(),
+            source: "pos".into(),
+            id: Some(format!("id{n}")),
+            reason: "é".repeat(2000),
+            bytes: bytes.clone(),
+            at_ms: n,
+        };
+        rig.writer.commit(&Commit { quarantine: vec![entry], ..Commit::default() }).expect("commit");
+    }
+    let listed = rig.store.quarantine_list(0, 100).expect("list");
+    assert_eq!(listed.iter().map(|info| info.sequence).collect::<Vec<_>>(), [7, 8, 9, 10]);
+    assert_eq!(rig.store.stats().quarantine_evicted, 6);
+    assert!(listed[0].reason.chars().all(|c| c == 'é'));
+    let (info, entry) = rig.store.quarantine_get(10).expect("get").expect("there");
+    assert_eq!((info.bytes, entry.bytes), (20_000, bytes));
+    assert_eq!(info.id.as_deref(), Some("id9"));
+}
+
+#[test]
+fn a_refused_commit_leaves_the_log_as_it_was() {
+    let dir = tempfile::tempdir().expect("dir");
+    let mut rig = Rig::open(&options(dir.path()));
+    rig.load("a", 10);
+    rig.add("lost");
+    let _ = rig.builder.seal();
+    rig.add("behind");
+    let chunks = rig.builder.seal();
+    let refused = rig.writer.commit(&Commit { chunks, ..Commit::default() });
+    assert!(matches!(refused, Err(StoreError::OutOfOrder { found: 12, expected: 11 })), "{refused:?}");
+    let next = rig.writer.next_sequence();
+    rig.builder.restart(next);
+    rig.load("b", 1);
+    assert_eq!(rig.log(11), vec![(11, String::from("b0"))]);
+}
