@@ -68,6 +68,12 @@ fn examine(args: &CheckArgs) -> Result<Report, Problems> {
 /// What is wrong with the parts; a budget that is too small by itself has been reported with the keys.
 fn problems(config: &Config, origin: &dyn Fn(&str) -> Origin, error: &BuildError) -> Vec<Problem> {
     match error {
+        // Not a bundle that is at fault, but where it should be.
+        BuildError::Model(ModelError::Io { file, source, .. }) if *file == config.model.bundle => {
+            let found = format!("{} ({source})", file.display());
+            let problem = Problem::value(&origin("model.bundle"), "model.bundle", "the folder of a bundle", &found);
+            vec![Problem { permission: source.kind() == std::io::ErrorKind::PermissionDenied, ..problem }]
+        }
         BuildError::Model(error) => model_problems(error),
         BuildError::Memory(error) if MemoryPlan::divide(config, ModelCost::default()).is_ok() => {
             let message = format!("limits.memory: with this model, {error}");

@@ -15,6 +15,7 @@ mod quarantine;
 mod run;
 mod score;
 pub mod send;
+mod simulate;
 mod status;
 mod store;
 
@@ -54,6 +55,8 @@ enum Command {
     BenchFloor(bench::FloorArgs),
     /// Score a file of events offline
     Score(score::ScoreArgs),
+    /// Write simulated card transactions, for trials and for training
+    Simulate(simulate::SimulateArgs),
     /// Show what the running daemon does
     Status(status::StatusArgs),
     /// Look into a store, also of a stopped or damaged one, without changing a byte
@@ -108,6 +111,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Bench(args) => said(bench::run(&args)),
         Command::BenchFloor(args) => said(bench::run_floor(&args)),
         Command::Score(args) => score::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Store(command) => store::run(&command),
         Command::Quarantine(command) => quarantine::run(&command),

@@ -42,6 +42,11 @@ impl<'a> Output<'a> {
         self.text("\n")
     }
 
+    /// For what writes by itself; its errors are to be made failures by [`Failure::output`].
+    pub fn writer(&mut self) -> &mut impl Write {
+        &mut self.0
+    }
+
     /// To be called at the end: what is still buffered would otherwise fail unseen.
     pub fn finish(mut self) -> Result<(), Failure> {
         self.0.flush().map_err(|error| Failure::output(&error))

@@ -5,10 +5,7 @@ use super::{
     output::Output,
     store::{Place, StoreArgs},
 };
-use crate::{
-    event::Timestamp,
-    store::{QuarantineInfo, inspect},
-};
+use crate::{event::Timestamp, store::QuarantineInfo};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -38,15 +35,14 @@ pub(super) fn run(command: &QuarantineCommand) -> Result<(), Failure> {
 
 fn list(args: &StoreArgs) -> Result<(), Failure> {
     let mut out = Output::new();
-    for (info, _) in inspect::quarantine(&args.place.dir()?)? {
+    for info in args.place.open()?.quarantine()? {
         out.line(&if args.json { as_json(&info) } else { as_text(&info) })?;
     }
     out.finish()
 }
 
 fn show(args: &ShowArgs) -> Result<(), Failure> {
-    let entries = inspect::quarantine(&args.place.dir()?)?;
-    let found = entries.into_iter().find(|(info, _)| info.sequence == args.sequence);
+    let found = args.place.open()?.quarantine_get(args.sequence)?;
     let (info, entry) = found
         .ok_or_else(|| Failure::does_not_hold(format!("there is no entry {} in the quarantine", args.sequence)))?;
     eprintln!("{}", as_text(&info));

@@ -5,7 +5,10 @@ use super::{
     client::{Address, Client, ClientOptions},
     output::{Mark, Output, say},
 };
-use crate::config::{Config, Listen, files, load};
+use crate::{
+    config::{Config, Size, files, load},
+    listen::Listen,
+};
 use clap::Args;
 use serde_json::Value;
 use std::time::Duration;
@@ -73,37 +76,84 @@ fn fetch(options: ClientOptions) -> Result<Value, Failure> {
         .map_err(|error| Failure::does_not_hold(format!("{address} gave no JSON: {error}")))
 }
 
-/// One line a value, the path before it; lists of objects by their names. Warnings are said apart.
+/// For people: a line a part. Warnings are said apart. Members that a daemon of another version lacks show as 0 or -.
 fn as_text(status: &Value) -> String {
-    let mut lines = Vec::new();
-    flatten("", status, &mut lines);
-    lines.retain(|(key, _)| key != "warnings" && !key.starts_with("warnings."));
-    let width = lines.iter().map(|(key, _)| key.chars().count()).max().unwrap_or(0);
-    let lines: Vec<String> = lines.iter().map(|(key, value)| format!("{key:width$}  {value}\n")).collect();
-    lines.concat()
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let count = |value: &Value| value.as_u64().unwrap_or(0);
+    let size = |value: &Value| Size(count(value)).rounded();
+    let list = |name: &str| status[name].as_array().cloned().unwrap_or_default();
+    let (dedup, memory, disk) = (&status["dedup"], &status["memory"], &status["disk"]);
+    let (store, quarantine, model) = (&status["store"], &status["quarantine"], &status["model"]);
+
+    let ready = if status["ready"] == Value::Bool(true) { "ready" } else { "not ready" };
+    let (pid, up) = (count(&status["pid"]), elapsed(count(&status["uptime-seconds"])));
+    let (instance, version) = (text(&status["instance"]), text(&status["version"]));
+    let mut lines = vec![
+        ("daemon", format!("{ready}; {instance}, process {pid}, version {version}, up {up}")),
+        ("model", format!("{}@{}, sha256 {}", text(&model["name"]), text(&model["version"]), text(&model["sha256"]))),
+    ];
+    for source in list("sources") {
+        let counts = ["accepted", "duplicate", "conflict", "quarantined", "refused"];
+        let counts = counts.map(|name| format!("{} {name}", count(&source[name])));
+        let (name, listen, connections) =
+            (text(&source["name"]), text(&source["listen"]), count(&source["connections"]));
+        lines.push(("source", format!("{name} at {listen}: {}; {connections} connected", counts.join(", "))));
+    }
+    for sink in list("sinks") {
+        let up = if sink["up"] == Value::Bool(true) { "up" } else { "down" };
+        let (name, delivered, waiting) = (text(&sink["name"]), count(&sink["delivered"]), count(&sink["lag-events"]));
+        let age = sink["lag-seconds"].as_f64().unwrap_or(0.0);
+        let error = sink["last-error"].as_str().map(|error| format!("; last error: {error}")).unwrap_or_default();
+        lines.push((
+            "sink",
+            format!("{name} {up}: {delivered} delivered, {waiting} waiting, the oldest for {age:.1} s{error}"),
+        ));
+    }
+    let (configured, force) = (count(&dedup["window-seconds"]), count(&dedup["window-in-force-seconds"]));
+    let cut = match dedup["cut-by"].as_str() {
+        Some(budget) => format!("cut to {} by {budget}", elapsed(force)),
+        None => "whole".to_owned(),
+    };
+    let (known, index) = (count(&dedup["events"]), size(&dedup["index-bytes"]));
+    let next = count(&store["next-sequence"]);
+    lines.push(("dedup", format!("window of {}, {cut}; {known} events known, index {index}", elapsed(configured))));
+    lines.push(("memory", format!("{} of {}", size(&memory["resident"]), size(&memory["budget"]))));
+    let free = size(&disk["free"]);
+    lines.push(("disk", format!("{} of {}; {free} free on it", size(&disk["used"]), size(&disk["budget"]))));
+    lines.push((
+        "store",
+        format!(
+            "{}; {} damaged set aside, {} verdicts lost",
+            match (count(&store["oldest-sequence"]), next) {
+                (oldest, next) if oldest < next => format!("sequences {oldest} to {}", next - 1),
+                _ => "empty".to_owned(),
+            },
+            count(&store["set-aside"]),
+            count(&store["lost"])
+        ),
+    ));
+    let (entries, evicted) = (count(&quarantine["events"]), count(&quarantine["evicted"]));
+    lines.push(("quarantine", format!("{entries} records, {}; {evicted} evicted", size(&quarantine["bytes"]))));
+    lines.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect()
 }
 
-fn flatten(path: &str, value: &Value, lines: &mut Vec<(String, String)>) {
-    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-    match value {
-        Value::Object(members) => {
-            for (name, member) in members
-                .iter()
-                .filter(|(name, member)| !(name.as_str() == "name" && member.is_string() && !path.is_empty()))
-            {
-                flatten(&below(name), member, lines);
-            }
+/// A time in its two greatest units: `7 d`, `2 h 5 min`.
+fn elapsed(seconds: u64) -> String {
+    let units = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")];
+    let mut rest = seconds;
+    let mut parts = Vec::new();
+    for (length, unit) in units {
+        if rest >= length {
+            parts.push(format!("{} {unit}", rest / length));
+            rest %= length;
+        } else if !parts.is_empty() {
+            break;
         }
-        Value::Array(items) => {
-            for (n, item) in items.iter().enumerate() {
-                let name = item["name"].as_str().map_or_else(|| n.to_string(), ToOwned::to_owned);
-                flatten(&below(&name), item, lines);
-            }
+        if parts.len() == 2 {
+            break;
         }
-        Value::String(text) => lines.push((path.to_owned(), text.clone())),
-        Value::Null => lines.push((path.to_owned(), "-".to_owned())),
-        other => lines.push((path.to_owned(), other.to_string())),
     }
+    if parts.is_empty() { "0 s".to_owned() } else { parts.join(" ") }
 }
 
 #[cfg(test)]
@@ -111,15 +161,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_form_has_a_line_for_every_value() {
+    fn the_text_form_says_what_is_waiting_and_what_is_cut() {
         let status = serde_json::json!({
             "ready": true,
-            "sinks": [{ "name": "audit", "lag-events": 3, "last-error": null }],
+            "sinks": [{ "name": "audit", "up": false, "lag-events": 3, "lag-seconds": 2.25, "last-error": "full" }],
+            "dedup": { "window-seconds": 604_800, "window-in-force-seconds": 7_500, "cut-by": "limits.memory" },
             "warnings": ["the window is cut"],
         });
-        assert_eq!(
-            as_text(&status),
-            "ready                   true\nsinks.audit.lag-events  3\nsinks.audit.last-error  -\n"
-        );
+        let text = as_text(&status);
+        assert!(text.contains("audit down: 0 delivered, 3 waiting, the oldest for 2.2 s; last error: full"), "{text}");
+        assert!(text.contains("window of 7 d, cut to 2 h 5 min by limits.memory"), "{text}");
+    }
+
+    #[test]
+    fn a_time_is_shown_in_two_units() {
+        for (seconds, text) in [(0, "0 s"), (59, "59 s"), (3_600, "1 h"), (3_659, "1 h"), (93_784, "1 d 2 h")] {
+            assert_eq!(elapsed(seconds), text);
+        }
     }
 }

@@ -3,11 +3,15 @@
 use super::{ConfigArg, Failure, output::Output};
 use crate::{
     config::load,
-    store::inspect::{self, Report},
+    store::{
+        StoreError,
+        inspect::{Inspector, Report},
+    },
+    verdict::write_json,
 };
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use std::{io, ops::ControlFlow, path::PathBuf};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StoreCommand {
@@ -15,6 +19,17 @@ pub(super) enum StoreCommand {
     Info(StoreArgs),
     /// Read and check everything; exit code 1 where it is damaged
     Verify(StoreArgs),
+    /// Print the verdicts in it as NDJSON, in the order of their sequence
+    Events(EventsArgs),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct EventsArgs {
+    #[command(flatten)]
+    place: Place,
+    /// The first sequence to print
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    from: u64,
 }
 
 /// Which store.
@@ -37,8 +52,19 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// The store, copied and opened.
+    pub fn open(&self) -> Result<Inspector, Failure> {
+        let dir = self.dir()?;
+        Inspector::open(&dir).map_err(|error| match error {
+            StoreError::Io { kind: io::ErrorKind::NotFound, .. } => {
+                Failure::usage(format!("{}: there is no store", dir.display()))
+            }
+            error => error.into(),
+        })
+    }
+
     /// The state-dir.
-    pub fn dir(&self) -> Result<PathBuf, Failure> {
+    fn dir(&self) -> Result<PathBuf, Failure> {
         match &self.dir {
             Some(dir) => Ok(dir.clone()),
             None => Ok(load(&self.config.config)?.config.state_dir),
@@ -50,19 +76,21 @@ pub(super) fn run(command: &StoreCommand) -> Result<(), Failure> {
     let mut out = Output::new();
     match command {
         StoreCommand::Info(args) => {
-            let report = inspect::report(&args.place.dir()?)?;
+            let inspector = args.place.open()?;
+            let report = inspector.report();
             if args.json {
-                out.json(&as_json(&report))?;
+                out.json(&as_json(report))?;
             } else {
-                out.text(&as_text(&report))?;
+                out.text(&as_text(report))?;
             }
             out.finish()
         }
         StoreCommand::Verify(args) => {
-            let report = inspect::report(&args.place.dir()?)?;
+            let inspector = args.place.open()?;
+            let report = inspector.report();
             let damage = report.damage.len();
             if args.json {
-                out.json(&as_json(&report))?;
+                out.json(&as_json(report))?;
             } else if damage == 0 {
                 out.line(&format!("whole: {} verdicts in {} chunks", report.records, report.chunks))?;
             } else {
@@ -73,9 +101,30 @@ pub(super) fn run(command: &StoreCommand) -> Result<(), Failure> {
             out.finish()?;
             match damage {
                 0 => Ok(()),
-                n => Err(Failure::does_not_hold(format!("the store is damaged in {n} places"))),
+                n => Err(Failure::does_not_hold(format!("the store is {}", damaged(n)))),
             }
         }
+        StoreCommand::Events(args) => {
+            let inspector = args.place.open()?;
+            let mut line = Vec::new();
+            let mut written = Ok(());
+            inspector.events(args.from, |record| {
+                line.clear();
+                write_json(&record.verdict, &mut line);
+                line.push(b'\n');
+                written = out.bytes(&line);
+                if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+            written?;
+            out.finish()
+        }
+    }
+}
+
+fn damaged(places: usize) -> String {
+    match places {
+        1 => "damaged in 1 place".to_owned(),
+        n => format!("damaged in {n} places"),
     }
 }
 
@@ -93,17 +142,16 @@ fn as_json(report: &Report) -> Value {
         "live-bytes": report.live_bytes,
         "cursors": cursors.collect::<Map<_, _>>(),
         "offset-bytes": offsets.collect::<Map<_, _>>(),
-        "quarantined": report.quarantine.len(),
+        "quarantined": report.quarantine_entries,
+        "set-aside": report.set_aside,
+        "lost": report.lost,
+        "held-by": report.held_by,
         "damage": report.damage,
     })
 }
 
 fn as_text(report: &Report) -> String {
-    let whole = if report.damage.is_empty() {
-        "whole".to_owned()
-    } else {
-        format!("damaged in {} places", report.damage.len())
-    };
+    let whole = if report.damage.is_empty() { "whole".to_owned() } else { damaged(report.damage.len()) };
     let size = |bytes: u64| crate::config::Size(bytes).rounded();
     let mut lines = vec![
         ("state", whole),
@@ -111,7 +159,9 @@ fn as_text(report: &Report) -> String {
         ("sequences", format!("{} to before {}", report.first_sequence, report.next_sequence)),
         ("verdicts", format!("{} in {} chunks", report.records, report.chunks)),
         ("on disk", format!("{}, of it live {}", size(report.file_bytes), size(report.live_bytes))),
-        ("quarantine", format!("{} records", report.quarantine.len())),
+        ("quarantine", format!("{} records", report.quarantine_entries)),
+        ("set aside", format!("{} damaged stores of earlier starts; {} verdicts lost", report.set_aside, report.lost)),
+        ("held by", report.held_by.clone().unwrap_or_else(|| "nobody".to_owned())),
     ];
     lines.extend(report.cursors.iter().map(|(sink, next)| ("cursor", format!("{sink} goes on at {next}"))));
     lines.extend(report.offsets.iter().map(|(source, bytes)| ("offset", format!("{source}, {bytes} bytes"))));

@@ -1,12 +1,9 @@
 //! How `limits.disk` divides: the whole of state-dir, sink files in it included.
 
 use super::{Config, SinkKind, Size};
+use crate::store::{BALLAST_BYTES, RESERVE_BYTES};
 use std::fmt;
 
-/// A file that is given up when there is really no room left, so that the daemon can open, drain and trim.
-pub const BALLAST_BYTES: u64 = 16 << 20;
-/// Under this much room nothing new is taken: what is in flight must still fit.
-pub const RESERVE_BYTES: u64 = 16 << 20;
 /// The least log worth the name.
 pub const LOG_BYTES_MIN: u64 = 16 << 20;
 

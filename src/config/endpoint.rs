@@ -1,6 +1,7 @@
 //! What every listener has: its address, and who may connect.
 
-use super::{Key, Kind, Listen, Preset, section::Section};
+use super::{Key, Kind, Preset, section::Section};
+use crate::listen::Listen;
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -46,7 +46,7 @@ pub(super) const CONNECTIONS: Key = Key::new(
     "connections",
     Kind::Integer { min: 1, max: 65_536 },
     Preset::Default("256"),
-    "Open connections of all listeners together; more have to wait.",
+    "Open connections of each listener. One more is told 503 and closed.",
 );
 pub(super) const TIMEOUT: Key = Key::new(
     "timeout",

@@ -36,7 +36,7 @@ pub fn load(file: &Path) -> Result<Loaded, Problems> {
 pub type Look<'a> = dyn FnMut(&Config, &dyn Fn(&str) -> Origin) -> Vec<Problem> + 'a;
 
 /// The same, with a further look (at the model, say) whose faults are reported together with the others. It
-/// is left out where `[model]` itself is at fault.
+/// is left out where `[model]` itself is at fault, or a file is no TOML.
 ///
 /// # Errors
 /// Every fault that could be found, at once.
@@ -55,6 +55,7 @@ pub fn load_with(file: &Path, look: &mut Look<'_>) -> Result<Loaded, Problems> {
     let (config, mut reader) = assemble(&texts, &host, &env);
     files::check(&mut reader);
     if let Some(config) = &config
+        && !reader.broken
         && !reader.problems.iter().any(|problem| problem.key.starts_with("model"))
     {
         let more = look(config, &|key| reader.origin(key));
@@ -105,6 +106,7 @@ fn assemble(texts: &[Text], host: &str, env: &Env<'_>) -> (Option<Config>, Reade
         let broken = |p: &Problem| syntax.iter().any(|s: &Problem| s.file == p.file && s.line == p.line);
         reader.problems.retain(|p| p.found != "nothing" && !broken(p));
         reader.problems.append(&mut syntax);
+        reader.broken = true;
     }
     (config, reader)
 }

@@ -4,12 +4,15 @@
 //! a config with a fault is never handed out.
 
 use super::{
-    Key, Kind, Listen, Origin, Period, Preset, Problem, Setting, Size,
+    Key, Kind, Origin, Period, Preset, Problem, Setting, Size,
     files::Named,
     node::{Entry, Node, Table, Value, default_node},
     suggest::suggest,
 };
-use crate::event::Pointer;
+use crate::{
+    event::{Pointer, PointerError},
+    listen::{AddressError, Listen},
+};
 use std::path::{Path, PathBuf};
 
 /// What reading a config has found so far.
@@ -17,6 +20,8 @@ use std::path::{Path, PathBuf};
 pub(super) struct Reader {
     pub problems: Vec<Problem>,
     pub warnings: Vec<Problem>,
+    /// Whether a text was no TOML, so that what is missing may stand in its broken part.
+    pub broken: bool,
     pub settings: Vec<Setting>,
     /// Files that the config names.
     pub named: Vec<Named>,
@@ -236,8 +241,9 @@ impl<'a> Section<'a> {
 
     pub fn listen(&mut self, key: &Key) -> Option<Listen> {
         self.value(key, |node| match &node.value {
-            Value::Text(text) => Listen::parse(text)
-                .map_err(|error| error.to_string().strip_prefix("expected ").unwrap_or_default().to_owned()),
+            Value::Text(text) => text.parse().map_err(|error: AddressError| {
+                error.to_string().strip_prefix("expected ").unwrap_or_default().to_owned()
+            }),
             _ => Err(String::new()),
         })
     }
@@ -278,7 +284,7 @@ impl<'a> Section<'a> {
 pub(super) fn pointer(text: &str) -> Result<Pointer, String> {
     match Pointer::parse(text) {
         Ok(pointer) if !pointer.parts().is_empty() => Ok(pointer),
-        Ok(_) => Err(String::new()),
+        Ok(_) | Err(PointerError::NoSlash(_)) => Err(String::new()),
         Err(error) => Err(format!("{} ({error})", Kind::Pointer.expected())),
     }
 }

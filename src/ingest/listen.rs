@@ -2,17 +2,17 @@
 //!
 //! - `unix:/path`: a socket file, 0660 by default. A file left behind is replaced only when it is a socket
 //!   on which nobody answers; at the end the file is removed if it is still ours.
-//! - `host:port`: TCP. Outside loopback it needs TLS, and a token or client certificates on top
+//! - `address:port`: TCP. Outside loopback it needs TLS, and a token or client certificates on top
 //!   ([`ListenOptions::check`]).
 
 use super::{Limits, server::Connections, tls};
+use crate::listen::Listen;
 use openssl::ssl::SslAcceptor;
 use std::{
-    fmt, fs, io,
-    net::{IpAddr, SocketAddr, ToSocketAddrs},
+    fs, io,
+    net::SocketAddr,
     os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
-    str::FromStr,
     sync::Arc,
 };
 use tokio::net::{TcpListener, TcpSocket, UnixListener, UnixSocket};
@@ -23,17 +23,6 @@ const BACKLOG: u32 = 1024;
 const TOKEN_BYTES_MAX: u64 = 4096;
 /// And it has at least so many characters.
 const TOKEN_BYTES_MIN: usize = 16;
-
-/// An address to listen on.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Listen {
-    Unix(PathBuf),
-    /// Host (a name, or an address without brackets) and port.
-    Tcp {
-        host: String,
-        port: u16,
-    },
-}
 
 /// The files that TLS needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,8 +51,6 @@ pub struct ListenOptions {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    #[error("expected \"unix:/path\" with an absolute path, or \"host:port\", not {0:?}")]
-    Address(String),
     #[error(
         "{0} is reachable from outside this machine: it needs tls, and token-file or tls.client-ca-file with it; \
          or listen on loopback or a Unix socket"
@@ -87,51 +74,6 @@ pub enum ListenError {
     Token { path: PathBuf },
     #[error("tls: {what} {path}: {error}")]
     Tls { what: &'static str, path: PathBuf, error: openssl::error::ErrorStack },
-}
-
-impl FromStr for Listen {
-    type Err = ListenError;
-
-    fn from_str(text: &str) -> Result<Self, ListenError> {
-        let error = || ListenError::Address(text.to_owned());
-        if let Some(path) = text.strip_prefix("unix:") {
-            return if path.starts_with('/') { Ok(Self::Unix(path.into())) } else { Err(error()) };
-        }
-        let (host, port) = text.rsplit_once(':').ok_or_else(error)?;
-        let port = port.parse().map_err(|_| error())?;
-        let bracketed = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
-        let known = match bracketed {
-            Some(inner) => inner.parse::<std::net::Ipv6Addr>().is_ok(),
-            None => !host.is_empty() && !host.contains([':', '/', '[', ']']) && !host.contains(char::is_whitespace),
-        };
-        if !known {
-            return Err(error());
-        }
-        Ok(Self::Tcp { host: bracketed.unwrap_or(host).to_owned(), port })
-    }
-}
-
-impl fmt::Display for Listen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
-            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
-        }
-    }
-}
-
-impl Listen {
-    /// Whether only this machine can reach it. Of names, only `localhost` counts: others may change.
-    #[must_use]
-    pub fn is_local(&self) -> bool {
-        match self {
-            Self::Unix(_) => true,
-            Self::Tcp { host, .. } => {
-                host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-            }
-        }
-    }
 }
 
 impl ListenOptions {
@@ -192,10 +134,9 @@ impl Listener {
                 let (listener, file) = bind_unix(path, options)?;
                 (Bound::Unix(listener), options.listen.clone(), Some(file))
             }
-            Listen::Tcp { host, port } => {
-                let (listener, at) = bind_tcp(host, *port).map_err(|error| io_error(&options.listen, error))?;
-                let address = Listen::Tcp { host: at.ip().to_string(), port: at.port() };
-                (Bound::Tcp(listener), address, None)
+            Listen::Tcp(address) => {
+                let (listener, at) = bind_tcp(*address).map_err(|error| io_error(&options.listen, error))?;
+                (Bound::Tcp(listener), Listen::Tcp(at), None)
             }
         };
         let connections = Arc::default();
@@ -222,23 +163,13 @@ fn io_error(listen: &Listen, error: io::Error) -> ListenError {
     }
 }
 
-fn bind_tcp(host: &str, port: u16) -> io::Result<(TcpListener, SocketAddr)> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in (host, port).to_socket_addrs()? {
-        let listener = (|| {
-            let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-            socket.set_reuseaddr(true)?;
-            socket.bind(address)?;
-            let listener = socket.listen(BACKLOG)?;
-            let at = listener.local_addr()?;
-            Ok((listener, at))
-        })();
-        match listener {
-            Ok(listener) => return Ok(listener),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
+fn bind_tcp(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    let listener = socket.listen(BACKLOG)?;
+    let at = listener.local_addr()?;
+    Ok((listener, at))
 }
 
 fn bind_unix(path: &Path, options: &ListenOptions) -> Result<(UnixListener, SocketFile), ListenError> {

@@ -33,7 +33,7 @@ pub use admin::{Admin, AdminRoutes, Health};
 pub use http::EventRoutes;
 pub use intake::{Answer, Intake, Outcome, Submission};
 pub use limits::Limits;
-pub use listen::{Listen, ListenError, ListenOptions, Listener, TlsFiles};
+pub use listen::{ListenError, ListenOptions, Listener, TlsFiles};
 pub use problem::{Problem, ProblemKind};
 pub use reply::Reply;
 pub use server::{Connections, Routes, serve};

@@ -150,6 +150,9 @@ impl fmt::Display for Inspection {
         writeln!(f, "fields     {}", self.fields.join(", "))?;
         writeln!(f, "layers     {} -> {}", self.layers.join(", "), self.output)?;
         for Threshold { decision, threshold } in &self.decisions {
+            // As an f32 it is written as it stands in the manifest.
+            #[allow(clippy::cast_possible_truncation)]
+            let threshold = *threshold as f32;
             writeln!(f, "decision   {decision} from {threshold}")?;
         }
         writeln!(f, "otherwise  {}; what cannot be scored: {}", self.otherwise, self.fallback)?;

@@ -142,7 +142,7 @@ impl Tasks {
         let mut sources = Vec::new();
         for source in &config.sources {
             let SourceKind::Http(endpoint) = &source.kind;
-            let listener = Listener::bind(&listen_options(endpoint, &limits)?)?;
+            let listener = Listener::bind(&listen_options(endpoint, &limits))?;
             let origin = Arc::new(Origin::new(&source.name));
             sources.push(SourceView {
                 origin: Arc::clone(&origin),
@@ -161,7 +161,7 @@ impl Tasks {
             let routes = EventRoutes::new(Arc::new(intake), budget.clone(), limits.clone());
             self.sources.spawn(serve(listener, routes, stop_sources.subscribe()));
         }
-        let admin = Listener::bind(&listen_options(&config.admin, &limits)?)?;
+        let admin = Listener::bind(&listen_options(&config.admin, &limits))?;
         let mut sinks = Vec::new();
         for sink in &config.sinks {
             let status = Arc::new(SinkStatus::new(&sink.name));
@@ -257,9 +257,9 @@ fn limits(config: &Config) -> Limits {
     }
 }
 
-fn listen_options(endpoint: &crate::config::Endpoint, limits: &Limits) -> Result<ListenOptions, ListenError> {
-    Ok(ListenOptions {
-        listen: endpoint.listen.to_string().parse()?,
+fn listen_options(endpoint: &crate::config::Endpoint, limits: &Limits) -> ListenOptions {
+    ListenOptions {
+        listen: endpoint.listen.clone(),
         socket_mode: endpoint.socket_mode,
         socket_group: endpoint.socket_group.clone(),
         tls: endpoint.tls.as_ref().map(|tls| TlsFiles {
@@ -269,7 +269,7 @@ fn listen_options(endpoint: &crate::config::Endpoint, limits: &Limits) -> Result
         }),
         token_file: endpoint.token_file.clone(),
         limits: limits.clone(),
-    })
+    }
 }
 
 fn rules(source: &str, mapping: &EventMapping) -> Result<IdentityRules, DaemonError> {

@@ -28,8 +28,6 @@ pub fn start(log: &Log) {
         .with_target(false)
         .with_ansi(colour);
     // A second start, as in tests, keeps the first.
-    let _ = match log.format {
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
-        LogFormat::Text | LogFormat::Auto => builder.try_init(),
-    };
+    let json = log.format == LogFormat::Json || (log.format == LogFormat::Auto && !terminal);
+    let _ = if json { builder.json().flatten_event(true).try_init() } else { builder.try_init() };
 }

@@ -1,7 +1,7 @@
 //! OpenMetrics text, made at each scrape from the parts' own counters.
 
 use super::admin::View;
-use super::status::{lag, resident_bytes};
+use super::status::{lag, resident_bytes, window_in_force_ms};
 use crate::model;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -106,7 +106,7 @@ impl Snapshot {
         add("store_bytes", "Bytes in use in state-dir", false, single(number(stats.disk_bytes)));
         add("store_budget_bytes", "limits.disk", false, single(number(stats.disk_budget_bytes)));
         #[allow(clippy::cast_precision_loss)]
-        let window = stats.window_ms as f64 / 1e3;
+        let window = window_in_force_ms(view, &stats) as f64 / 1e3;
         add("dedup_window_seconds", "The dedup window in force", false, single(window));
         add("quarantined_events", "Entries in quarantine", false, single(number(stats.quarantine_entries)));
         let evicted = single(number(stats.quarantine_evicted));

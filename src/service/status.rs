@@ -47,7 +47,7 @@ pub fn status(view: &View) -> Value {
         "sinks": view.sinks.iter().map(|status| sink(&view.store, status)).collect::<Vec<_>>(),
         "dedup": {
             "window-seconds": view.config.dedup.window.as_milliseconds() / 1000,
-            "window-in-force-seconds": stats.window_ms / 1000,
+            "window-in-force-seconds": window_in_force_ms(view, &stats) / 1000,
             "cut-by": stats.window_cut_by.map(cut_by),
             "events": stats.committed.saturating_sub(stats.window_floor),
             "index-bytes": stats.index_bytes,
@@ -115,6 +115,13 @@ fn sink(store: &Store, sink: &SinkStatus) -> Value {
     })
 }
 
+/// The dedup window: as configured, unless a budget has cut it to the age of the oldest event still known. (The
+/// store knows that age alone, which in a young store says nothing of the window.)
+pub fn window_in_force_ms(view: &View, stats: &Stats) -> u64 {
+    let configured = view.config.dedup.window.as_milliseconds();
+    if stats.window_cut_by.is_some() { stats.window_ms.min(configured) } else { configured }
+}
+
 fn cut_by(cut: WindowCut) -> &'static str {
     match cut {
         WindowCut::Memory => "limits.memory",
@@ -126,7 +133,7 @@ fn cut_by(cut: WindowCut) -> &'static str {
 pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(cut) = stats.window_cut_by {
-        let seconds = stats.window_ms / 1000;
+        let seconds = window_in_force_ms(view, stats) / 1000;
         lines.push(format!("the dedup window is cut to {seconds} s by {}", cut_by(cut)));
     }
     let room = view.store.room();

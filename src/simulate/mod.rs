@@ -22,7 +22,7 @@ mod transaction;
 #[cfg(test)]
 mod tests;
 
-pub use run::{SimulateError, SimulateOptions, simulate};
+pub use run::{DAYS_MAX, SimulateError, SimulateOptions, simulate};
 pub use transaction::{Category, Entry, Scenario, Transaction, Verified};
 
 use customer::Customer;

@@ -52,7 +52,7 @@ pub use builder::BatchBuilder;
 pub use chunk::{Chunk, SharedChunk};
 pub use clock::LogClock;
 pub use commit::{Commit, Committed};
-pub use disk::Room;
+pub use disk::{BALLAST_BYTES, RESERVE_BYTES, Room};
 pub use error::StoreError;
 pub use index::{INDEX_ENTRY_BYTES, Index};
 pub use medium::STUCK_AFTER;

@@ -30,8 +30,8 @@ pub(super) struct ScoreArgs {
     /// The bundle that scores
     #[arg(long, value_name = "DIR", required_unless_present = "model")]
     bundle: Option<PathBuf>,
-    /// A bare model file instead
-    #[arg(long, value_name = "FILE", conflicts_with = "bundle")]
+    /// A bare model file instead. No format of this version can be scored without a bundle, and it says so
+    #[arg(long, value_name = "FILE", conflicts_with = "bundle", hide = true)]
     model: Option<PathBuf>,
     /// The CSV's columns are the model's inputs themselves
     #[arg(long)]

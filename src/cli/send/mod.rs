@@ -123,7 +123,12 @@ pub fn run(args: &SendArgs) -> u8 {
         Err(error) => {
             eprintln!("send: {error}");
             match error {
-                SendError::Input(_) | SendError::Output(_) => 74,
+                SendError::Input(InputError::Open { error, .. }) => match error.kind() {
+                    io::ErrorKind::PermissionDenied => 77,
+                    io::ErrorKind::NotFound | io::ErrorKind::IsADirectory => 64,
+                    _ => 74,
+                },
+                SendError::Input(InputError::Read { .. }) | SendError::Output(_) => 74,
                 SendError::Client(ClientError::Setup(_)) => 78,
                 SendError::Refused { status: 401 | 403, .. } => 77,
                 SendError::Broken => 70,

@@ -1,6 +1,7 @@
 //! Files are laid over each other, and every value knows where it came from.
 
 use super::*;
+use crate::listen::Listen;
 
 #[test]
 fn later_files_win_key_by_key() {

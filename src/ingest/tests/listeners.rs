@@ -2,12 +2,13 @@
 
 use super::{
     super::{
-        Admin, AdminRoutes, Budget, EventRoutes, Health, Listen, ListenError, ListenOptions, Listener,
-        listen::find_group, serve,
+        Admin, AdminRoutes, Budget, EventRoutes, Health, ListenError, ListenOptions, Listener, listen::find_group,
+        serve,
     },
     fake::Fake,
     peer::{Peer, event},
 };
+use crate::listen::Listen;
 use std::{
     fs,
     os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
@@ -47,22 +48,12 @@ pub fn tcp() -> ListenOptions {
 }
 
 pub async fn connect_tcp(listen: &Listen) -> TcpStream {
-    let Listen::Tcp { host, port } = listen else { panic!("{listen}") };
-    TcpStream::connect((host.as_str(), *port)).await.unwrap()
+    let Listen::Tcp(address) = listen else { panic!("{listen}") };
+    TcpStream::connect(address).await.unwrap()
 }
 
 async fn connect(path: &Path) -> Peer<UnixStream> {
     Peer::new(UnixStream::connect(path).await.unwrap())
-}
-
-#[test]
-fn addresses_are_read_and_shown() {
-    for text in ["unix:/run/a.sock", "127.0.0.1:8080", "[::1]:1", "box.site:80", "0.0.0.0:65535"] {
-        assert_eq!(text.parse::<Listen>().unwrap().to_string(), text);
-    }
-    for text in ["", "unix:", "unix:a.sock", "80", ":80", "a:b", "a:65536", "::1:80", "[x]:80", "a b:1", "a/b:1"] {
-        assert!(text.parse::<Listen>().is_err(), "{text}");
-    }
 }
 
 #[test]
@@ -75,10 +66,10 @@ fn outside_loopback_tls_and_knowing_the_client_are_required() {
             ListenOptions { tls, token_file: token.then(|| "t".into()), ..ListenOptions::new(listen.parse().unwrap()) };
         options.check()
     };
-    for local in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1", "unix:/a"] {
+    for local in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "unix:/a"] {
         assert!(check(local, None, false).is_ok(), "{local}");
     }
-    for open in ["0.0.0.0:1", "[::]:1", "192.168.1.1:1", "box:1"] {
+    for open in ["0.0.0.0:1", "[::]:1", "192.168.1.1:1"] {
         assert!(matches!(check(open, None, false), Err(ListenError::Open(_))), "{open}");
         assert!(matches!(check(open, None, true), Err(ListenError::Open(_))), "{open}");
         assert!(matches!(check(open, tls(None), false), Err(ListenError::Open(_))), "{open}");

@@ -1,22 +1,24 @@
-//! Where a listener listens: a Unix socket or a TCP address.
+//! Where a listener listens: a Unix socket or a TCP address. The config reads it, the listeners bind it.
 
 use std::{
     fmt,
     net::SocketAddr,
     path::{Path, PathBuf},
+    str::FromStr,
 };
 
 /// Longest path of a Unix socket, in bytes: what `sockaddr_un` holds less its final zero.
 pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An address to listen on. Names of hosts are no addresses: they are not looked up.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Listen {
     Unix(PathBuf),
     Tcp(SocketAddr),
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum ListenError {
+pub enum AddressError {
     #[error("expected \"unix:/absolute/path\" or an address with its port, as in \"127.0.0.1:8080\" or \"[::1]:8080\"")]
     Neither,
     #[error("expected an absolute path after \"unix:\"")]
@@ -25,20 +27,22 @@ pub enum ListenError {
     TooLong,
 }
 
-impl Listen {
-    /// # Errors
-    /// When `text` is neither form. Names of hosts are not looked up.
-    pub fn parse(text: &str) -> Result<Self, ListenError> {
+impl FromStr for Listen {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
         if let Some(path) = text.strip_prefix("unix:") {
             return match Path::new(path) {
-                relative if !relative.is_absolute() => Err(ListenError::Relative),
-                _ if path.len() > SOCKET_PATH_BYTES_MAX => Err(ListenError::TooLong),
+                relative if !relative.is_absolute() => Err(AddressError::Relative),
+                _ if path.len() > SOCKET_PATH_BYTES_MAX => Err(AddressError::TooLong),
                 absolute => Ok(Self::Unix(absolute.to_owned())),
             };
         }
-        text.parse().map(Self::Tcp).map_err(|_| ListenError::Neither)
+        text.parse().map(Self::Tcp).map_err(|_| AddressError::Neither)
     }
+}
 
+impl Listen {
     /// Whether only this machine can connect.
     #[must_use]
     pub fn is_local(&self) -> bool {
@@ -78,7 +82,7 @@ mod tests {
     use super::*;
 
     fn listen(text: &str) -> Listen {
-        Listen::parse(text).unwrap()
+        text.parse().unwrap()
     }
 
     #[test]
@@ -92,15 +96,15 @@ mod tests {
     fn what_is_neither_is_refused() {
         let long = format!("unix:/{}", "x".repeat(SOCKET_PATH_BYTES_MAX));
         for (text, error) in [
-            ("", ListenError::Neither),
-            ("localhost:80", ListenError::Neither),
-            ("127.0.0.1", ListenError::Neither),
-            ("127.0.0.1:70000", ListenError::Neither),
-            ("unix:run/x", ListenError::Relative),
-            ("unix:", ListenError::Relative),
-            (&long, ListenError::TooLong),
+            ("", AddressError::Neither),
+            ("localhost:80", AddressError::Neither),
+            ("127.0.0.1", AddressError::Neither),
+            ("127.0.0.1:70000", AddressError::Neither),
+            ("unix:run/x", AddressError::Relative),
+            ("unix:", AddressError::Relative),
+            (&long, AddressError::TooLong),
         ] {
-            assert_eq!(Listen::parse(text), Err(error), "{text}");
+            assert_eq!(text.parse::<Listen>(), Err(error), "{text}");
         }
     }
 
