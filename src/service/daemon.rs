@@ -68,7 +68,7 @@ pub fn run(config: Config) -> Result<(), DaemonError> {
     let opened = store::open(&store_options(&config, &built)).map_err(DaemonError::Store)?;
     log_recovery(&opened);
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(std::env::var("VW").map_or(2, |v| v.parse().unwrap()))
+        .worker_threads(2)
         .max_blocking_threads(16)
         .thread_name("io")
         .enable_all()

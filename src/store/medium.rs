@@ -142,6 +142,11 @@ impl Medium {
         &self.file
     }
 
+    /// Notes a failure beside the log engine: nothing is written any more.
+    pub fn latch(&self, error: &StoreError) {
+        let _ = self.failed.set(error.to_string());
+    }
+
     pub fn failed(&self) -> Option<&str> {
         self.failed.get().map(String::as_str)
     }

@@ -121,7 +121,11 @@ impl Writer {
         let mut pending = Pending { empty: true, ..Pending::default() };
         self.commit += 1;
         self.housekeep(TRIM_MAX / 4, &mut pending)?;
-        if pending.empty { Ok(()) } else { self.write(pending, &[]).map(drop) }
+        if pending.empty {
+            // Also an idle store must see that there is room again: after a refusal no commit comes that would.
+            return self.store.disk.update(self.live, self.store.medium.file());
+        }
+        self.write(pending, &[]).map(drop)
     }
 
     /// A clean stop: cursors and state stored, everything synced.
@@ -326,7 +330,8 @@ impl Writer {
                 tail.push(Arc::clone(chunk));
             }
             drop(tail);
-            self.tip.write(Tip { next: last.next(), seed: store.seed, generation: self.state.generation })?;
+            let tip = Tip { next: last.next(), seed: store.seed, generation: self.state.generation };
+            self.tip.write(tip).inspect_err(|error| store.medium.latch(error))?;
             store.committed.send_replace(last.next());
             for (chunk, bytes) in chunks.iter().zip(&pending.log_bytes) {
                 self.window.note(chunk.first(), chunk.log_ms());
