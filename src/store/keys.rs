@@ -1,18 +1,31 @@
 //! The key families of the one tree, told apart by the first byte.
 //!
 //! ```text
-//! c <sink>                          sink cursor
-//! l <first sequence, u64 BE>        log chunk
-//! m <name>                          meta
-//! o <source>                        source offset
+//! c <sink>                              sink cursor
+//! m <name>                              meta
+//! o <source>                            source offset
+//! p <n, u8>                             filler
 //! q <sequence, u64 BE> <part, u16 BE>   quarantine
+//! v <first sequence, u64 BE>            log chunk (verdicts)
 //! ```
+//!
+//! The log engine keeps up to 16 neighbours in a page and rewrites the page after ten changes to it. The small
+//! values that change with each commit must not share one with log chunks of 6 KB: the fillers, tiny and never
+//! changed, stand between them. (Without: twice the bytes written for a single event.)
 
 pub const CURSOR: u8 = b'c';
-pub const LOG: u8 = b'l';
+pub const LOG: u8 = b'v';
 pub const META: u8 = b'm';
 pub const OFFSET: u8 = b'o';
+pub const FILLER: u8 = b'p';
 pub const QUARANTINE: u8 = b'q';
+
+/// Fillers: enough that the page of the small values splits off and is never merged again.
+pub const FILLERS: u8 = 32;
+
+pub const fn filler(n: u8) -> [u8; 2] {
+    [FILLER, n]
+}
 
 /// Longest name of a sink, a source or a meta entry, bytes.
 pub const NAME_BYTES_MAX: usize = 512;

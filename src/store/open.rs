@@ -74,6 +74,9 @@ pub fn open(options: &Options) -> Result<Opened, StoreError> {
     let mut batch = Batch::default();
     let commit = state.generation << 40;
     batch.insert(keys::named(keys::META, state::STATE), frame::wrap(Kind::Meta, commit, &state.encode()));
+    if medium.get(&keys::filler(keys::FILLERS - 1))?.is_none() {
+        (0..keys::FILLERS).for_each(|n| batch.insert(&keys::filler(n), &[]));
+    }
     medium.write(batch)?;
     laps.lap(&mut recovery, "first write");
 

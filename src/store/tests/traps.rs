@@ -65,7 +65,7 @@ fn the_largest_record_and_a_chunk_of_any_size_stay_under_the_blob_threshold() {
     assert!(matches!(rig.builder.append(&too_long), Err(StoreError::TooLong { what: "source", .. })));
     rig.commit();
     assert_eq!(rig.log(1).len(), 200);
-    for entry in rig.store.medium.scan(keys::LOG, b"l") {
+    for entry in rig.store.medium.scan(keys::LOG, &[keys::LOG]) {
         let (_, value) = entry.expect("read");
         assert!(value.len() <= frame::STORED_BYTES_MAX, "{}", value.len());
     }
