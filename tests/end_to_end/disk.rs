@@ -163,7 +163,7 @@ fn a_full_disk_is_said_and_survived_also_by_a_start_on_it() {
 
     // Really full: not a byte to be had.
     disk.fs.resize(disk.fs.used_bytes());
-    let daemon = Daemon::start(&site);
+    let daemon = Daemon::start_unready(&site);
     must_answer_what_it_knows(&daemon, &known.body);
     let reply = daemon.client().post(JSON, event("refused", 100.0)).unwrap();
     assert_eq!(reply.status, 503, "{}", reply.text());
@@ -173,6 +173,7 @@ fn a_full_disk_is_said_and_survived_also_by_a_start_on_it() {
     // Somebody makes room; it takes events again by itself.
     disk.fs.resize(1 << 30);
     must_recover(&daemon, "recovered");
+    assert_eq!(daemon.admin("/readyz").status, 200);
     daemon.kill();
     let daemon = Daemon::start(&site);
     must_answer_what_it_knows(&daemon, &known.body);

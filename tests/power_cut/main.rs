@@ -118,7 +118,12 @@ fn no_power_cut_takes_what_was_acked() {
     let promises = run.promises(operations);
     assert!(promises.floor > 1, "the load trims: {promises:?}");
     let failed = run.cut(&all);
-    println!("{} images of {operations} operations, {} broken; {promises:?}", all.len(), failed.len());
+    let (acked, floor) = (promises.acked_next - 1, promises.floor);
+    println!(
+        "{} images of {operations} operations, {acked} acked, trimmed to {floor}: {} broken",
+        all.len(),
+        failed.len()
+    );
     assert!(failed.is_empty(), "seed {seed}: {} of {} images:\n  {}", failed.len(), all.len(), report(&failed));
     // As after a kill and after a clean end: nothing at all is missing.
     let whole = [(operations, Names::Strict, Rest::All), (operations, Names::Strict, Rest::Nothing)];

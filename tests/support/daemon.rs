@@ -27,6 +27,15 @@ impl Daemon {
         daemon
     }
 
+    /// Starts it and waits until it answers: ready or, as on a full disk, not.
+    pub fn start_unready(site: &Site) -> Self {
+        let mut daemon = Self::spawn(site);
+        if let Err(status) = daemon.wait_for("/healthz") {
+            panic!("the daemon ended ({status}) instead of answering:\n{}", daemon.log());
+        }
+        daemon
+    }
+
     /// Starts it without waiting.
     pub fn spawn(site: &Site) -> Self {
         let log = site.path().join("daemon.log");
@@ -42,14 +51,18 @@ impl Daemon {
     /// # Errors
     /// Its exit status, where it ended instead.
     pub fn wait_ready(&mut self) -> Result<(), ExitStatus> {
+        self.wait_for("/readyz")
+    }
+
+    fn wait_for(&mut self, page: &str) -> Result<(), ExitStatus> {
         let answer = child::poll(WATCHDOG, || {
             if let Some(status) = self.child.0.try_wait().expect("a child that can be waited for") {
                 return Some(Err(status));
             }
-            let reply = Client::connect(&self.admin).and_then(|mut client| client.get("/readyz"));
+            let reply = Client::connect(&self.admin).and_then(|mut client| client.get(page));
             reply.is_ok_and(|reply| reply.status == 200).then_some(Ok(()))
         });
-        answer.unwrap_or_else(|| panic!("the daemon is neither ready nor ended:\n{}", self.log()))
+        answer.unwrap_or_else(|| panic!("the daemon neither answers nor ends:\n{}", self.log()))
     }
 
     pub fn client(&self) -> Client {
