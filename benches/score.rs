@@ -61,7 +61,7 @@ fn print_row(network: &str, by: &str, costs: [f64; 3]) {
 fn shipped() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/card-fraud");
     let bundle = load(&dir, &LoadOptions::default()).expect("the shipped bundle");
-    let text = b"2026-03-01T02:03:04Zecommercenonedigital";
+    let text = "2026-03-01T02:03:04Zecommercenonedigital";
     let spans = [
         ("/TX_DATETIME", 0, 20),
         ("/ENTRY_MODE", 20, 29),

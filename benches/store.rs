@@ -4,6 +4,9 @@
 //! `cargo bench --bench store [-- commits | open | space]`; the directory is `$STORE_BENCH_DIR` or the
 //! system's temporary one. Figures are of this machine and its disk.
 
+// Figures for people: rounding does not matter, and the counts are small.
+#![allow(clippy::cast_precision_loss, clippy::cast_possible_wrap)]
+
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use verdictd::store::{
@@ -63,7 +66,7 @@ fn append(builder: &mut BatchBuilder, count: u64, log_ms: u64) -> Result<(), Sto
         key.clear();
         let _ = write!(id, "{n}");
         let _ = write!(key, "{}", noise >> 50);
-        let flagged = noise % 50 == 0;
+        let flagged = noise.is_multiple_of(50);
         builder.append(&NewRecord {
             source: "pos",
             id: std::str::from_utf8(&id).unwrap_or_default(),
@@ -108,7 +111,7 @@ fn commits() -> Result<(), StoreError> {
             seconds * 1e3 / rounds as f64,
             values as f64 / events,
             (written() - before) as f64 / events,
-            store.stats().disk_bytes as f64 / 1048576.0,
+            store.stats().disk_bytes as f64 / 1_048_576.0,
             status_mib("VmRSS:")
         );
     }
@@ -172,7 +175,7 @@ fn space() -> Result<(), StoreError> {
             append(&mut builder, size, writer.clock().now_ms())?;
             let done = writer.commit(&Commit { chunks: builder.seal(), ..Commit::default() })?;
             store.set_cursor("file", done.next.saturating_sub(if size == 1 { 20_000 } else { 200_000 }))?;
-            if round % 64 == 0 {
+            if round.is_multiple_of(64) {
                 let stats = store.stats();
                 if done.next > 50_000 {
                     last = stats.disk_bytes as f64 / stats.live_bytes as f64;
@@ -196,7 +199,7 @@ fn index() {
         let mut worst = 0.0f64;
         for n in 1..=count {
             index.insert(mix(n), n);
-            if n >= 100_000 && n % 512 == 0 {
+            if n >= 100_000 && n.is_multiple_of(512) {
                 worst = worst.max(index.bytes() as f64 / n as f64);
             }
         }

@@ -54,7 +54,7 @@ fn features_scores_decisions_and_reasons_allocate_nothing() {
     for kernel in Kernel::available() {
         let bundle = load(&dir, &LoadOptions { kernel: Some(kernel), ..LoadOptions::default() }).unwrap();
         let width = bundle.features().width();
-        let text = b"2026-03-01T02:03:04Zecommerce";
+        let text = "2026-03-01T02:03:04Zecommerce";
         let fields: Vec<Field> = bundle
             .features()
             .pointers()

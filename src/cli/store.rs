@@ -142,7 +142,7 @@ fn as_json(report: &Report) -> Value {
         "live-bytes": report.live_bytes,
         "cursors": cursors.collect::<Map<_, _>>(),
         "offset-bytes": offsets.collect::<Map<_, _>>(),
-        "quarantined": report.quarantine_entries,
+        "quarantined": report.quarantine.len(),
         "set-aside": report.set_aside,
         "lost": report.lost,
         "held-by": report.held_by,
@@ -159,7 +159,7 @@ fn as_text(report: &Report) -> String {
         ("sequences", format!("{} to before {}", report.first_sequence, report.next_sequence)),
         ("verdicts", format!("{} in {} chunks", report.records, report.chunks)),
         ("on disk", format!("{}, of it live {}", size(report.file_bytes), size(report.live_bytes))),
-        ("quarantine", format!("{} records", report.quarantine_entries)),
+        ("quarantine", format!("{} records", report.quarantine.len())),
         ("set aside", format!("{} damaged stores of earlier starts; {} verdicts lost", report.set_aside, report.lost)),
         ("held by", report.held_by.clone().unwrap_or_else(|| "nobody".to_owned())),
     ];

@@ -1,6 +1,6 @@
 //! Where submissions wait for the next round.
 
-use super::{Answer, Origin};
+use super::{Answer, Origin, WAVE_EVENTS_MAX};
 use crate::event::{EventBatch, Permit};
 use crate::store::Chunk;
 use std::collections::VecDeque;
@@ -38,6 +38,8 @@ pub struct Question {
 struct State {
     waiting: VecDeque<Submission>,
     questions: Vec<Question>,
+    /// Events in `waiting`.
+    events: usize,
     /// A round is being committed.
     committing: bool,
     closed: bool,
@@ -63,6 +65,14 @@ pub enum Next {
     Closed,
 }
 
+impl State {
+    /// While a round is being committed a few events may as well wait for its end: to wake the leader for
+    /// each of them costs more than deciding them then. A wave's worth is decided meanwhile.
+    fn is_worth_waking(&self) -> bool {
+        !self.committing || self.events >= WAVE_EVENTS_MAX
+    }
+}
+
 impl Inbox {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -75,8 +85,11 @@ impl Inbox {
         if state.closed {
             return Err(Closed);
         }
+        state.events += submission.batch.items.len();
         state.waiting.push_back(submission);
-        self.wake(state);
+        if state.is_worth_waking() {
+            self.wake(state);
+        }
         Ok(())
     }
 
@@ -97,6 +110,7 @@ impl Inbox {
         if !rest.is_empty() {
             let mut state = self.lock();
             for submission in rest.into_iter().rev() {
+                state.events += submission.batch.items.len();
                 state.waiting.push_front(submission);
             }
         }
@@ -113,6 +127,7 @@ impl Inbox {
     pub fn abandon(&self) {
         let mut state = self.lock();
         state.waiting.clear();
+        state.events = 0;
         state.questions.clear();
         state.closed = true;
         self.wake(state);
@@ -126,12 +141,13 @@ impl Inbox {
             if !state.questions.is_empty() {
                 return Next::Asked(std::mem::take(&mut state.questions));
             }
-            if !full && !state.waiting.is_empty() {
-                return Next::Work(std::mem::take(&mut state.waiting));
-            }
             if holding && !state.committing {
                 state.committing = true;
                 return Next::Commit;
+            }
+            if !full && !state.waiting.is_empty() && state.is_worth_waking() {
+                state.events = 0;
+                return Next::Work(std::mem::take(&mut state.waiting));
             }
             if !holding && state.closed && state.waiting.is_empty() && !state.committing {
                 return Next::Closed;

@@ -22,7 +22,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, Outcome};
+pub use answer::{Answer, Courier, Delivery, Outcome};
 pub use counters::{Counters, Origin};
 pub use inbox::{Closed, Submission};
 pub use worker::{Engine, Failure, Parts};

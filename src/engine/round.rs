@@ -1,6 +1,6 @@
 //! One round: what the leader decides before a commit. No I/O of its own but the look-up of old chunks.
 
-use super::{Answer, Counters, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX};
+use super::{Answer, Counters, Delivery, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX};
 use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, identity_fingerprint};
 use crate::model::{Bundle, Reasons, Scorer};
 use crate::store::{
@@ -396,8 +396,8 @@ impl Round {
 }
 
 impl Pending {
-    /// Answers, after the commit.
-    pub fn answer(self, counters: &Counters) {
+    /// The answer, after the commit.
+    pub fn answer(self, counters: &Counters) -> Delivery {
         let Submission { batch, origin, arrived, held, reply } = self.submission;
         for outcome in &self.outcomes {
             let counter = match outcome {
@@ -410,9 +410,8 @@ impl Pending {
             counter.fetch_add(1, Relaxed);
         }
         counters.answer_seconds.observe(arrived.elapsed().as_secs_f64());
-        // The asker may have gone; the events are durable all the same.
         let answer = Answer { batch, outcomes: self.outcomes, refusal: self.refusal, chunks: self.chunks, held };
-        drop(reply.send(answer));
+        Delivery { answer, reply }
     }
 }
 

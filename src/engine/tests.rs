@@ -40,7 +40,7 @@ impl Rig {
         };
         let decoder = Decoder::new(rules, bundle.features().pointers(), 1 << 18, opened.store.seed());
         let store = Arc::clone(&opened.store);
-        let parts = Parts { store: opened.store, index: opened.index, writer: opened.writer, bundle };
+        let parts = Parts { store: opened.store, index: opened.index, writer: opened.writer, bundle, courier: None };
         Self { engine: Engine::start(parts).unwrap(), store, decoder, origin: Arc::default() }
     }
 

@@ -2,7 +2,7 @@
 
 use super::inbox::{Inbox, Next, Question};
 use super::round::{Round, Sealed};
-use super::{Closed, Counters, Submission};
+use super::{Closed, Counters, Courier, Delivery, Submission};
 use crate::model::Bundle;
 use crate::store::{BatchBuilder, Chunk, Commit, Index, QuarantineEntry, Store, StoreError, Writer};
 use std::io;
@@ -24,6 +24,8 @@ pub struct Parts {
     pub index: Index,
     pub writer: Writer,
     pub bundle: Arc<Bundle>,
+    /// None: each answer is handed over for itself.
+    pub courier: Option<Courier>,
 }
 
 struct Shared {
@@ -33,6 +35,7 @@ struct Shared {
     /// Held by the one that commits.
     writer: Mutex<Seat>,
     counters: Arc<Counters>,
+    courier: Courier,
     failure: watch::Sender<Option<Failure>>,
 }
 
@@ -80,6 +83,7 @@ impl Engine {
             round: Mutex::new(round),
             writer: Mutex::new(Seat { writer: Some(parts.writer), tended: Instant::now() }),
             counters,
+            courier: parts.courier.unwrap_or_else(|| Box::new(|all| all.into_iter().for_each(Delivery::deliver))),
             failure: watch::Sender::new(None),
         });
         let threads = (0..2)
@@ -213,8 +217,11 @@ impl Shared {
         // The other thread may commit the next round while this one answers.
         self.inbox.committed();
         committed?;
-        for pending in answered {
-            pending.answer(&self.counters);
+        let deliveries: Vec<_> = answered.into_iter().map(|pending| pending.answer(&self.counters)).collect();
+        if deliveries.len() > 1 {
+            (self.courier)(deliveries);
+        } else {
+            deliveries.into_iter().for_each(Delivery::deliver);
         }
         Ok(true)
     }

@@ -19,6 +19,12 @@ impl Span {
         buffer.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 
+    /// The same of a text. Empty also where the span cuts a character.
+    #[must_use]
+    pub fn in_text(self, text: &str) -> &str {
+        text.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+
     #[must_use]
     pub fn len(self) -> usize {
         self.end.saturating_sub(self.start) as usize
@@ -90,16 +96,16 @@ pub enum Item {
 #[derive(Clone, Debug, Default)]
 pub struct EventBatch {
     pub body: Bytes,
-    pub text: Vec<u8>,
+    pub text: String,
     pub items: Vec<Item>,
     pub fields: Vec<Field>,
 }
 
 impl EventBatch {
-    /// A span's text; all text in a batch is UTF-8 because it comes out of checked JSON strings.
+    /// A span's text.
     #[must_use]
     pub fn str(&self, span: Span) -> &str {
-        std::str::from_utf8(span.of(&self.text)).unwrap_or_default()
+        span.in_text(&self.text)
     }
 
     /// The `count` fields of an event.

@@ -50,20 +50,20 @@ impl Context {
     }
 
     /// Puts a transport's attributes into the batch's text.
-    pub fn of(attributes: &Attributes, text: &mut Vec<u8>) -> Self {
+    pub fn of(attributes: &Attributes, text: &mut String) -> Self {
         let mut context = Self::default();
         for (name, value) in &attributes.0 {
             if let Some(slot) = context.slot(name) {
-                *slot = Found::Text(keep(text, value.as_bytes()));
+                *slot = Found::Text(keep(text, value));
             }
         }
         context
     }
 
     /// What the specification requires, beside an id, which is checked with every event's.
-    pub fn check(&self, text: &[u8]) -> Result<(), String> {
+    pub fn check(&self, text: &str) -> Result<(), String> {
         match self.specversion {
-            Found::Text(span) if span.of(text) == SPEC_VERSION.as_bytes() => {}
+            Found::Text(span) if span.in_text(text) == SPEC_VERSION => {}
             _ => return Err(format!("specversion: expected {SPEC_VERSION:?}, as CloudEvents 1.0 has it")),
         }
         for (name, found) in [("source", self.source), ("type", self.kind)] {
@@ -77,7 +77,7 @@ impl Context {
     /// Fingerprint of what makes a CloudEvent the same: type, subject, time and data.
     pub fn payload(&self, walk: &Walk<'_>, data: u64) -> u64 {
         let hash = |found: Found| match found {
-            Found::Text(span) => walk.hasher.text(span.of(walk.text)),
+            Found::Text(span) => walk.hasher.text(span.in_text(walk.text).as_bytes()),
             _ => walk.hasher.word(b'-'),
         };
         let parts = [hash(self.kind), hash(self.subject), hash(self.time), data];
@@ -112,7 +112,7 @@ pub fn structured(
         match (slot, peek) {
             (Some(slot), Peek::String) => {
                 let value = jiter.known_str().map_err(JsonFault::from)?;
-                *slot = Found::Text(keep(walk.text, value.as_bytes()));
+                *slot = Found::Text(keep(walk.text, value));
             }
             (Some(_), peek) => {
                 walk.value(jiter, peek, None, depth + 1)?;

@@ -78,7 +78,7 @@ impl Decoder {
     #[must_use]
     pub fn whole_as_bad(&self, kind: BadKind, reason: &str, body: Bytes) -> EventBatch {
         let mut batch = EventBatch::default();
-        let source = keep(&mut batch.text, self.rules.source.otherwise().as_bytes());
+        let source = keep(&mut batch.text, self.rules.source.otherwise());
         let raw = Span { start: 0, end: offset(body.len()) };
         batch.items.push(Item::Bad(BadRecord { kind, reason: reason.to_owned(), source, id: None, raw }));
         batch.body = body;
@@ -94,7 +94,7 @@ impl Decoder {
     /// Decodes a body. `arrival_us` is the time of events that have none, microseconds since 1970.
     #[must_use]
     pub fn decode(&self, form: &Form, body: Bytes, arrival_us: i64) -> EventBatch {
-        let mut batch = EventBatch { text: Vec::with_capacity(body.len() / 2 + 64), ..EventBatch::default() };
+        let mut batch = EventBatch { text: String::with_capacity(body.len() / 2 + 64), ..EventBatch::default() };
         SCRATCH.with_borrow_mut(|scratch| {
             let mut reader = Reader { decoder: self, batch: &mut batch, scratch, body: &body, arrival_us };
             match form {
@@ -276,7 +276,7 @@ impl Reader<'_> {
             (None, SourceRule::Fixed(_)) => Ok(None),
         }
         .map_err(|fault| fault.to_string())?;
-        let source = source.unwrap_or_else(|| keep(text, rules.source.otherwise().as_bytes()));
+        let source = source.unwrap_or_else(|| keep(text, rules.source.otherwise()));
         let time = match context.map(|context| context.time) {
             Some(attribute @ Found::Text(_)) => identity::time(attribute, &|| "the attribute time".to_owned(), text),
             _ => identity::time(at(TIME), &|| own(&rules.time), text),
@@ -303,7 +303,7 @@ impl Reader<'_> {
     }
 
     fn bad(&mut self, raw: Span, kind: BadKind, reason: String, id: Option<Span>) {
-        let source = keep(&mut self.batch.text, self.decoder.rules.source.otherwise().as_bytes());
+        let source = keep(&mut self.batch.text, self.decoder.rules.source.otherwise());
         self.batch.items.push(Item::Bad(BadRecord { kind, reason, source, id, raw }));
     }
 }

@@ -69,13 +69,13 @@ pub enum IdentityFault {
 }
 
 /// The id: a string, or an integer as its decimal digits.
-pub fn id(found: Found, place: &dyn Fn() -> String, text: &mut Vec<u8>) -> Result<Span, IdentityFault> {
+pub fn id(found: Found, place: &dyn Fn() -> String, text: &mut String) -> Result<Span, IdentityFault> {
     let fault =
         |found: String| IdentityFault::Text { what: "id", limit: ID_BYTES_MAX, integer: true, place: place(), found };
     match found {
         Found::Text(span) if (1..=ID_BYTES_MAX).contains(&span.len()) => Ok(span),
-        Found::Number(span) if span.len() <= ID_BYTES_MAX && is_integer(span.of(text)) => {
-            Ok(if span.of(text) == b"-0" { keep(text, b"0") } else { span })
+        Found::Number(span) if span.len() <= ID_BYTES_MAX && is_integer(span.in_text(text)) => {
+            Ok(if span.in_text(text) == "-0" { keep(text, "0") } else { span })
         }
         other => Err(fault(describe(other))),
     }
@@ -98,36 +98,36 @@ pub fn source(found: Found, place: &dyn Fn() -> String) -> Result<Option<Span>, 
 
 impl KeyRule {
     /// The key out of what its pointers found; none where nothing was found.
-    pub fn key(&self, parts: &[Found], text: &mut Vec<u8>) -> Result<Option<Span>, IdentityFault> {
+    pub fn key(&self, parts: &[Found], text: &mut String) -> Result<Option<Span>, IdentityFault> {
         if parts.iter().all(|part| matches!(part, Found::Missing | Found::Null)) {
             return Ok(None);
         }
         if let ([part], None) = (parts, &self.hmac_key) {
             return self.part(0, *part).map(Some);
         }
-        let mut joined = Vec::with_capacity(64);
+        let mut joined = String::with_capacity(64);
         for (n, part) in parts.iter().enumerate() {
             if n > 0 {
-                joined.push(b'|');
+                joined.push('|');
             }
             let span =
                 if matches!(part, Found::Missing | Found::Null) { Span::default() } else { self.part(n, *part)? };
             let escape = parts.len() > 1;
-            for &byte in span.of(text) {
-                if escape && matches!(byte, b'|' | b'\\') {
-                    joined.push(b'\\');
+            for letter in span.in_text(text).chars() {
+                if escape && matches!(letter, '|' | '\\') {
+                    joined.push('\\');
                 }
-                joined.push(byte);
+                joined.push(letter);
             }
         }
         self.finish(joined, text).map(Some)
     }
 
     /// The key of an event whose pointers found none: a CloudEvents attribute.
-    pub fn attribute(&self, found: Found, text: &mut Vec<u8>) -> Result<Option<Span>, IdentityFault> {
+    pub fn attribute(&self, found: Found, text: &mut String) -> Result<Option<Span>, IdentityFault> {
         match found {
             Found::Text(span) if self.hmac_key.is_some() => {
-                let plain = span.of(text).to_vec();
+                let plain = span.in_text(text).to_owned();
                 self.finish(plain, text).map(Some)
             }
             Found::Text(span) if span.len() <= KEY_BYTES_MAX => Ok(Some(span)),
@@ -143,11 +143,11 @@ impl KeyRule {
         }
     }
 
-    fn finish(&self, mut key: Vec<u8>, text: &mut Vec<u8>) -> Result<Span, IdentityFault> {
+    fn finish(&self, mut key: String, text: &mut String) -> Result<Span, IdentityFault> {
         if let Some(secret) = &self.hmac_key
             && let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret)
         {
-            mac.update(&key);
+            mac.update(key.as_bytes());
             key = hex(&mac.finalize().into_bytes());
         }
         if key.len() > KEY_BYTES_MAX {
@@ -163,9 +163,9 @@ impl KeyRule {
 }
 
 /// Event time out of what was found, None where there is none.
-pub fn time(found: Found, place: &dyn Fn() -> String, text: &[u8]) -> Result<Option<i64>, IdentityFault> {
+pub fn time(found: Found, place: &dyn Fn() -> String, text: &str) -> Result<Option<i64>, IdentityFault> {
     let fault = |reason: String| IdentityFault::Time { place: place(), reason };
-    let utf8 = |span: Span| std::str::from_utf8(span.of(text)).unwrap_or_default();
+    let utf8 = |span: Span| span.in_text(text);
     let read = match found {
         Found::Missing | Found::Null => return Ok(None),
         Found::Text(span) => Timestamp::parse(utf8(span)),
@@ -175,9 +175,9 @@ pub fn time(found: Found, place: &dyn Fn() -> String, text: &[u8]) -> Result<Opt
     read.map(|time| Some(time.0)).map_err(|error| fault(error.to_string()))
 }
 
-fn is_integer(text: &[u8]) -> bool {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+fn is_integer(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn describe(found: Found) -> String {
@@ -191,6 +191,10 @@ fn describe(found: Found) -> String {
     }
 }
 
-fn hex(bytes: &[u8]) -> Vec<u8> {
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| b"0123456789abcdef"[usize::from(digit)]).collect()
+fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(|digit| char::from_digit(u32::from(digit), 16))
+        .collect()
 }

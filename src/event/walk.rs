@@ -62,7 +62,7 @@ pub struct Walk<'a> {
     pub scratch: &'a mut Scratch,
     /// The event's own fields.
     pub fields: &'a mut [Field],
-    pub text: &'a mut Vec<u8>,
+    pub text: &'a mut String,
 }
 
 impl Walk<'_> {
@@ -82,7 +82,7 @@ impl Walk<'_> {
             Peek::String => {
                 let text = jiter.known_str()?;
                 if !targets.is_empty() {
-                    let span = keep(self.text, text.as_bytes());
+                    let span = keep(self.text, text);
                     self.capture(targets, Field::Text(span), Found::Text(span));
                 }
                 Ok(self.hasher.text(text.as_bytes()))
@@ -117,8 +117,9 @@ impl Walk<'_> {
             return Err(JsonFault::NumberRange { text: spelled() });
         }
         if !targets.is_empty() {
-            let number = std::str::from_utf8(text).ok().and_then(|t| t.parse::<f64>().ok());
-            let number = number.ok_or_else(|| JsonFault::NumberRange { text: spelled() })?;
+            // The grammar leaves only ASCII.
+            let text = std::str::from_utf8(text).unwrap_or_default();
+            let number = text.parse::<f64>().map_err(|_| JsonFault::NumberRange { text: spelled() })?;
             let span = keep(self.text, text);
             self.capture(targets, Field::Number(number), Found::Number(span));
         }
@@ -220,9 +221,9 @@ fn check_depth(jiter: &Jiter<'_>, depth: usize) -> Result<(), JsonFault> {
     if depth > DEPTH_MAX { Err(JsonFault::TooDeep { at: jiter.current_index() }) } else { Ok(()) }
 }
 
-/// Copies bytes into a batch's text; bodies are limited to far less than 4 GiB.
-pub fn keep(text: &mut Vec<u8>, bytes: &[u8]) -> Span {
+/// Copies a piece into a batch's text; bodies are limited to far less than 4 GiB.
+pub fn keep(text: &mut String, more: &str) -> Span {
     let start = u32::try_from(text.len()).unwrap_or(u32::MAX);
-    text.extend_from_slice(bytes);
+    text.push_str(more);
     Span { start, end: u32::try_from(text.len()).unwrap_or(u32::MAX) }
 }

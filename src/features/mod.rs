@@ -154,7 +154,7 @@ impl FeatureSet {
     ///
     /// # Errors
     /// The first feature, in declared order, whose field cannot be used. The row then means nothing.
-    pub fn fill(&self, fields: &[Field], text: &[u8], row: &mut [f32]) -> Result<(), Unscorable<'_>> {
+    pub fn fill(&self, fields: &[Field], text: &str, row: &mut [f32]) -> Result<(), Unscorable<'_>> {
         let mut clock = Clock::default();
         for feature in &self.features {
             let field = fields.get(feature.pointer).copied().unwrap_or(Field::Missing);

@@ -23,7 +23,7 @@ fn set(text: &str) -> FeatureSet {
 fn fill(rest: &str, field: Field, text: &str) -> Result<Vec<f32>, String> {
     let set = set(&format!("[[feature]]\nname = \"X\"\nfrom = \"/x\"\n{rest}"));
     let mut row = vec![-9.0; set.width()];
-    set.fill(&[field], text.as_bytes(), &mut row).map_err(|error| error.to_string())?;
+    set.fill(&[field], text, &mut row).map_err(|error| error.to_string())?;
     Ok(row)
 }
 
@@ -75,7 +75,7 @@ fn what_is_missing_follows_the_rule() {
         assert_eq!(fill(one_hot, field, "").unwrap_err(), "X: missing");
     }
     let set = set("[[feature]]\nname = \"X\"\nfrom = \"/x\"");
-    assert_eq!(set.fill(&[], b"", &mut [0.0]).unwrap_err().why, Why::Missing, "a field that was not looked for");
+    assert_eq!(set.fill(&[], "", &mut [0.0]).unwrap_err().why, Why::Missing, "a field that was not looked for");
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_field_used_twice_is_looked_for_once() {
          [[feature]]\nname = \"C\"\nfrom = \"/t\"\ntransform = [{ hour-of-day = \"UTC\" }]\nbaseline = 12");
     assert_eq!(set.pointers(), [Pointer::parse("/t").unwrap(), Pointer::parse("/x").unwrap()]);
     let mut row = [0.0; 3];
-    set.fill(&[Field::Number(3_600.0), Field::Number(5.0)], b"", &mut row).unwrap();
+    set.fill(&[Field::Number(3_600.0), Field::Number(5.0)], "", &mut row).unwrap();
     assert_eq!(row, [1.0, 5.0, 1.0]);
     assert_eq!(set.baseline(2), (2..3, 12.0));
 }
@@ -199,7 +199,7 @@ mod arbitrary {
 
     proptest! {
         #[test]
-        fn any_field_gives_finite_numbers_or_a_reason(field in field(), text in proptest::collection::vec(any::<u8>(), 0..40)) {
+        fn any_field_gives_finite_numbers_or_a_reason(field in field(), text in ".{0,40}") {
             for steps in [
                 "",
                 "transform = [{ log1p = true }]",

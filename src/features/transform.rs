@@ -92,7 +92,7 @@ impl Feature {
     }
 
     /// Writes the feature's columns.
-    pub fn fill(&self, field: Field, text: &[u8], clock: &mut Clock, columns: &mut [f32]) -> Result<(), Why> {
+    pub fn fill(&self, field: Field, text: &str, clock: &mut Clock, columns: &mut [f32]) -> Result<(), Why> {
         if matches!(field, Field::Missing | Field::Null) {
             return match self.missing {
                 Missing::Unscorable => Err(Why::Missing),
@@ -115,7 +115,7 @@ impl Feature {
             }
             Head::Category => {
                 let mut digits = [0; WHOLE_BYTES_MAX];
-                let category = category_of(field, text, &mut digits)?;
+                let category = category_of(field, text.as_bytes(), &mut digits)?;
                 self.tail.place(category, columns)
             }
         }
@@ -201,7 +201,7 @@ impl Part {
 }
 
 impl Clock {
-    fn read(&mut self, pointer: usize, field: Field, text: &[u8]) -> Result<i64, Why> {
+    fn read(&mut self, pointer: usize, field: Field, text: &str) -> Result<i64, Why> {
         if let Some((last, time_us)) = self.0
             && last == pointer
         {
@@ -209,10 +209,7 @@ impl Clock {
         }
         let time = match field {
             Field::Number(number) => Timestamp::from_number(number).map_err(|_| Why::NotTime("another number"))?,
-            Field::Text(span) => {
-                let text = std::str::from_utf8(span.of(text)).map_err(|_| Why::NotTime("another text"))?;
-                Timestamp::parse(text).map_err(|_| Why::NotTime("another text"))?
-            }
+            Field::Text(span) => Timestamp::parse(span.in_text(text)).map_err(|_| Why::NotTime("another text"))?,
             other => return Err(Why::NotTime(kind_of(other))),
         };
         self.0 = Some((pointer, time.0));

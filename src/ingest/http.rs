@@ -21,7 +21,7 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 const TYPES: &str = "expected the content type application/json, application/cloudevents+json, \
     application/cloudevents-batch+json or application/x-ndjson";
 /// A guess at a verdict line, to size buffers.
-const VERDICT_BYTES: usize = 320;
+const VERDICT_BYTES: usize = 448;
 
 /// The routes of one `http` source.
 pub struct EventRoutes<I> {

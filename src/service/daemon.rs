@@ -11,7 +11,7 @@ use super::admin::{SourceView, View};
 use super::build::{BuildError, Built, build};
 use super::intake::SourceIntake;
 use crate::config::{Config, EventMapping, SinkKind, SourceKind, SourceMapping, WhenFull, files};
-use crate::engine::{Engine, Failure, Origin, Parts};
+use crate::engine::{Courier, Delivery, Engine, Failure, Origin, Parts};
 use crate::event::{Budget, Decoder, IdentityRules, KeyRule, SourceRule};
 use crate::forward::{self, Filter, SinkStatus, file};
 use crate::ingest::{AdminRoutes, EventRoutes, Limits, ListenError, ListenOptions, Listener, TlsFiles, serve};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 /// How long a clean stop waits for the sinks.
@@ -68,7 +68,7 @@ pub fn run(config: Config) -> Result<(), DaemonError> {
     let opened = store::open(&store_options(&config, &built)).map_err(DaemonError::Store)?;
     log_recovery(&opened);
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(std::env::var("VW").map_or(2, |v| v.parse().unwrap()))
+        .worker_threads(2)
         .max_blocking_threads(16)
         .thread_name("io")
         .enable_all()
@@ -87,7 +87,8 @@ async fn serve_until_stopped(
     started: Instant,
 ) -> Result<(), DaemonError> {
     let Opened { store, index, writer, .. } = opened;
-    let parts = Parts { store: Arc::clone(&store), index, writer, bundle: Arc::clone(&built.bundle) };
+    let parts =
+        Parts { store: Arc::clone(&store), index, writer, bundle: Arc::clone(&built.bundle), courier: Some(courier()) };
     let engine = Arc::new(Engine::start(parts).map_err(DaemonError::Threads)?);
     let outcome = Tasks::default().run(config, built, &store, &engine, started).await;
     let closing = Arc::clone(&engine);
@@ -97,6 +98,19 @@ async fn serve_until_stopped(
         Ok(closed) => Ok(closed?),
         Err(panic) => Err(DaemonError::Bug(panic.to_string())),
     }
+}
+
+/// One task that wakes those who wait, from within the runtime. What is under way is bounded by the memory
+/// that the submissions were paid for with.
+fn courier() -> Courier {
+    let (sender, mut receiver) = mpsc::unbounded_channel::<Vec<Delivery>>();
+    tokio::spawn(async move {
+        while let Some(deliveries) = receiver.recv().await {
+            deliveries.into_iter().for_each(Delivery::deliver);
+        }
+    });
+    // Without the task the runtime is gone, and those who asked with it.
+    Box::new(move |deliveries| drop(sender.send(deliveries)))
 }
 
 /// The tasks around the engine.

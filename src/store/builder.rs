@@ -82,7 +82,8 @@ impl BatchBuilder {
     /// Records appended since the last [`BatchBuilder::seal`].
     #[must_use]
     pub fn len(&self) -> usize {
-        self.open.starts.len() + self.done.iter().map(|chunk| chunk.count() as usize).sum::<usize>()
+        let first = self.done.first().map_or(self.open.first, |chunk| chunk.first());
+        if self.is_empty() { 0 } else { usize::try_from(self.next - first).unwrap_or(usize::MAX) }
     }
 
     #[must_use]
@@ -162,6 +163,8 @@ impl Open {
     }
 
     /// The index of a text, added where it is new. There are a handful, so the search is linear.
+    // A chunk of 6 KB has few enough of them for 32 bits.
+    #[allow(clippy::cast_possible_truncation)]
     fn text(&mut self, text: &str) -> u32 {
         let mut start = 0;
         for (index, &end) in self.ends.iter().enumerate() {
@@ -176,6 +179,7 @@ impl Open {
         (self.ends.len() - 1) as u32
     }
 
+    #[allow(clippy::cast_possible_truncation)] // as above
     fn model(&mut self, label: &str, sha256: &[u8; 32]) -> u32 {
         let label = self.text(label);
         if let Some(index) = self.models.iter().position(|(at, sha)| *at == label && sha == sha256) {

@@ -63,7 +63,7 @@ impl Chunk {
     /// [`Chunk::decode`], handing each record out on the way: sequence, source and the raw record.
     pub(crate) fn decode_with(
         raw: Box<[u8]>,
-        mut each: impl FnMut(u64, &[u8], &RawRecord<'_>),
+        mut each: impl FnMut(u64, &str, &RawRecord<'_>),
     ) -> Result<Self, Malformed> {
         if raw.len() > RAW_BYTES_MAX {
             return Err(Malformed("a chunk of at most 6 KB"));
@@ -99,14 +99,15 @@ impl Chunk {
         for sequence in first..first + count {
             let record = record::decode(&mut reader, &mut previous)?;
             let &(start, end) = texts.get(record.source as usize).ok_or(Malformed("the index of a text"))?;
-            each(sequence, raw.get(usize::from(start)..usize::from(end)).unwrap_or_default(), &record);
+            let source = raw.get(usize::from(start)..usize::from(end)).unwrap_or_default();
+            each(sequence, std::str::from_utf8(source).unwrap_or_default(), &record);
             check_texts(record, texts.len(), models.len())?;
         }
         if !reader.rest().is_empty() {
             return Err(Malformed("the end of the chunk after its last record"));
         }
         let (texts, models) = (texts.into_boxed_slice(), models.into_boxed_slice());
-        Ok(Self { first, count, texts, models, records_at, base, raw })
+        Ok(Self { raw, first, count, texts, models, records_at, base })
     }
 
     /// Sequence of the first record.

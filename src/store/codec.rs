@@ -6,6 +6,8 @@
 pub struct Malformed(pub &'static str);
 
 /// Appends LEB128: 7 bits a byte, low bits first.
+// Cut to the low bits on purpose.
+#[allow(clippy::cast_possible_truncation)]
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value as u8) | 0x80);

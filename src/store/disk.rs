@@ -23,7 +23,7 @@ use super::layout::Layout;
 use rustix::fs::FallocateFlags;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -211,7 +211,7 @@ impl Disk {
         if free < DEEP_RESERVE_BYTES && drop_ballast(&self.layout) {
             tracing::error!("the disk is full: the ballast is given up so that draining can go on");
         } else if with_ballast && ballast < BALLAST_BYTES {
-            make_ballast(&self.layout, free);
+            make_ballast(&self.layout, free)?;
         }
         Ok(())
     }
@@ -249,11 +249,11 @@ fn size_of_dir(dir: &Path, depth: u32) -> u64 {
 }
 
 /// Makes the ballast if it is not there, or was cut off, and there is room for it.
-fn make_ballast(layout: &Layout, free: u64) {
+fn make_ballast(layout: &Layout, free: u64) -> Result<(), StoreError> {
     let path = layout.ballast();
     let whole = fs::metadata(&path).is_ok_and(|meta| meta.len() == BALLAST_BYTES);
     if whole || free < RESERVE_BYTES + BALLAST_BYTES {
-        return;
+        return Ok(());
     }
     // Written, not only allocated: not every file system keeps a promise of blocks.
     let written = File::create(&path).and_then(|mut file| {
@@ -261,9 +261,10 @@ fn make_ballast(layout: &Layout, free: u64) {
         (0..BALLAST_BYTES >> 20).try_for_each(|_| file.write_all(&block))?;
         file.sync_all()
     });
-    if written.is_err() {
-        let _ = fs::remove_file(&path);
-    }
+    let Err(error) = written else { return Ok(()) };
+    let _ = fs::remove_file(&path);
+    // Without room for it there is none; any other error is the medium's.
+    if error.kind() == ErrorKind::StorageFull { Ok(()) } else { Err(StoreError::io("write", &path, &error)) }
 }
 
 /// Gives the ballast up, if it is there. Says whether it was.

@@ -9,25 +9,20 @@ use super::keys;
 use super::medium::{Bytes, Medium};
 use super::merge::SmallRun;
 use super::options::Options;
+use super::shared::decode_chunk;
 use super::state::State;
 use super::stats::Recovery;
-use super::store::decode_chunk;
 use super::tail::Tail;
 use super::window::Window;
 use super::writer::ENTRY_OVERHEAD;
+use crate::event::identity_fingerprint;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Instant;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Chunks handed from the reading to the decoding thread at once, and how many such lots wait at the most.
 const LOT: usize = 32;
 const LOTS_MAX: usize = 8;
-
-/// Fingerprint of an event's identity, as the decoder makes it.
-pub fn identity(seed: u64, source: &[u8], id: &[u8]) -> u64 {
-    xxh3_64_with_seed(id, xxh3_64_with_seed(source, seed))
-}
 
 /// What folding the log gives.
 pub struct Folded {
@@ -126,8 +121,10 @@ impl Folded {
         let (index, seed, edge_ms) = (&mut self.index, self.seed, self.edge_ms);
         let chunk = frame::unwrap(Kind::Log, value).ok().and_then(|framed| {
             Chunk::decode_with(framed.body, |sequence, source, record| {
-                if record.log_ms >= edge_ms {
-                    index.insert(identity(seed, source, record.id), sequence);
+                if record.log_ms >= edge_ms
+                    && let Ok(id) = std::str::from_utf8(record.id)
+                {
+                    index.insert(identity_fingerprint(seed, source, id), sequence);
                 }
             })
             .ok()

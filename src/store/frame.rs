@@ -69,6 +69,8 @@ pub struct Framed {
 /// Puts a body into its frame, compressed where that makes it shorter.
 ///
 /// Bodies are at most [`BODY_BYTES_MAX`] long; the callers split by that.
+// So their lengths fit 16 bits.
+#[allow(clippy::cast_possible_truncation)]
 pub fn wrap(kind: Kind, commit: u64, body: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(HEADER_BYTES + body.len() + 64);
     out.resize(HEADER_BYTES, 0);

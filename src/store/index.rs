@@ -14,7 +14,7 @@
 //! [`Index::capacity`] sequences back from the newest are kept: that is the memory budget's limit on the
 //! dedup window. Sequences must stay within 2^32 of each other, which that capacity guarantees.
 
-use super::store::IndexFigures;
+use super::shared::IndexFigures;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

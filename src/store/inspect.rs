@@ -15,8 +15,8 @@ use super::quarantine::{QuarantineEntry, QuarantineInfo};
 use super::record::Record;
 use super::salvage;
 use super::scan;
+use super::shared::{self, decode_chunk, decode_head};
 use super::state::{self, FORMAT, State};
-use super::store::{self, decode_chunk, decode_head};
 use super::tip::Tip;
 use std::fs;
 use std::ops::ControlFlow;
@@ -43,7 +43,7 @@ pub struct Report {
     pub cursors: Vec<(String, u64)>,
     /// Source name, length of its offset.
     pub offsets: Vec<(String, usize)>,
-    pub quarantine_entries: u64,
+    pub quarantine: Vec<QuarantineInfo>,
     /// Damaged stores set aside by earlier starts.
     pub set_aside: u64,
     /// Sequences that were lost and reported by earlier starts.
@@ -177,7 +177,7 @@ impl Inspector {
     /// When the copy cannot be read.
     pub fn quarantine(&self) -> Result<Vec<QuarantineInfo>, StoreError> {
         let Some(medium) = &self.medium else { return Ok(Vec::new()) };
-        store::quarantine_list(medium, 0, usize::MAX)
+        shared::quarantine_list(medium, 0, usize::MAX)
     }
 
     /// One entry of the quarantine with its bytes.
@@ -186,7 +186,7 @@ impl Inspector {
     /// When the copy cannot be read.
     pub fn quarantine_get(&self, sequence: u64) -> Result<Option<(QuarantineInfo, QuarantineEntry)>, StoreError> {
         let Some(medium) = &self.medium else { return Ok(None) };
-        store::quarantine_get(medium, sequence)
+        shared::quarantine_get(medium, sequence)
     }
 
     fn check(&mut self, dir: &Path) -> Result<(), StoreError> {
@@ -271,8 +271,10 @@ fn check_value(
             offset.map(|offset| report.offsets.push(offset)).is_ok()
         }),
         Some(&keys::QUARANTINE) if keys::quarantine_of(key).is_some_and(|(_, part)| part == 0) => {
-            report.quarantine_entries += 1;
-            decode_head(value).is_some()
+            let head = decode_head(value);
+            let is_whole = head.is_some();
+            report.quarantine.extend(head);
+            is_whole
         }
         Some(&keys::QUARANTINE) => body(Kind::Quarantine).is_some(),
         _ => body(Kind::Meta).is_some_and(|body| match state::meta_name(&body) {
@@ -298,6 +300,13 @@ fn check_value(
 pub fn report(dir: &Path) -> Result<Report, StoreError> {
     Inspector::open(dir).map(|inspector| inspector.report.clone())
 }
-pub fn quarantine(_dir: &Path) -> Result<Vec<(QuarantineInfo, super::QuarantineEntry)>, StoreError> {
-    Ok(vec![])
+
+/// All entries of the quarantine with their bytes, ascending.
+///
+/// # Errors
+/// As [`Inspector::open`].
+pub fn quarantine(dir: &Path) -> Result<Vec<(QuarantineInfo, QuarantineEntry)>, StoreError> {
+    let inspector = Inspector::open(dir)?;
+    let infos = inspector.quarantine()?;
+    infos.iter().filter_map(|info| inspector.quarantine_get(info.sequence).transpose()).collect()
 }

@@ -55,11 +55,3 @@ pub fn named(family: u8, name: &str) -> Vec<u8> {
     key.extend_from_slice(name.as_bytes());
     key
 }
-
-/// The name in a key of a named family.
-pub fn name_of(family: u8, key: &[u8]) -> Option<&str> {
-    match key.split_first() {
-        Some((&first, name)) if first == family => std::str::from_utf8(name).ok(),
-        _ => None,
-    }
-}

@@ -67,9 +67,14 @@ impl Layout {
         self.dir.join("segments")
     }
 
-    /// The first `damaged-<n>` that is free.
+    /// The folders `damaged-<n>` that there are, from 1 on.
+    pub fn damaged(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        (1..=u32::MAX).map(|n| self.dir.join(format!("damaged-{n}"))).take_while(|path| path.exists())
+    }
+
+    /// The first of them that is free.
     pub fn next_damaged(&self) -> PathBuf {
-        (1u32..).map(|n| self.dir.join(format!("damaged-{n}"))).find(|path| !path.exists()).unwrap_or_default()
+        self.dir.join(format!("damaged-{}", self.damaged().count() + 1))
     }
 }
 

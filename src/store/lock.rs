@@ -40,11 +40,14 @@ impl Lock {
             }
         }
         // Only information: on a full disk the lock holds without it.
-        let _ = file
+        let written = file
             .set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "process {} (instance {instance:?})", std::process::id()));
-        Ok(Self { _file: file })
+        match written {
+            Err(error) if error.kind() != std::io::ErrorKind::StorageFull => Err(io(error)),
+            _ => Ok(Self { _file: file }),
+        }
     }
 }
 

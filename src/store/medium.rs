@@ -22,7 +22,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// A write that takes longer than this will not come back.
-pub const STUCK_AFTER: Duration = Duration::from_secs(120);
+pub const STUCK_AFTER: Duration = Duration::from_mins(2);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 pub type Bytes = sled::IVec;
@@ -142,6 +142,11 @@ impl Medium {
         &self.file
     }
 
+    /// Notes a failure beside the log engine: nothing is written any more.
+    pub fn latch(&self, error: &StoreError) {
+        let _ = self.failed.set(error.to_string());
+    }
+
     pub fn failed(&self) -> Option<&str> {
         self.failed.get().map(String::as_str)
     }
@@ -175,7 +180,7 @@ impl Watch {
         while !self.stop.load(Ordering::Relaxed) {
             std::thread::park_timeout(LOOK_EVERY);
             let writes = self.writes.load(Ordering::Relaxed);
-            if writes % 2 == 0 || writes != seen {
+            if writes.is_multiple_of(2) || writes != seen {
                 (seen, rounds) = (writes, 0);
                 continue;
             }

@@ -40,9 +40,9 @@ mod record;
 mod recover;
 mod salvage;
 mod scan;
+mod shared;
 mod state;
 mod stats;
-mod store;
 mod tail;
 mod tip;
 mod window;
@@ -60,9 +60,9 @@ pub use open::{Opened, open};
 pub use options::{Options, SinkDecl, SinkStart, WhenFull};
 pub use quarantine::{QUARANTINE_ENTRY_BYTES_MAX, QuarantineEntry, QuarantineInfo};
 pub use record::{KEY_BYTES_MAX, LABEL_BYTES_MAX, NAME_BYTES_MAX, NewRecord, REASON_BYTES_MAX, REASONS_MAX, Record};
+pub use shared::Store;
 pub use state::OFFSET_BYTES_MAX;
 pub use stats::{Recovery, Stats, WindowCut};
-pub use store::Store;
 pub use writer::Writer;
 
 #[cfg(test)]

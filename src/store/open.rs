@@ -11,9 +11,9 @@ use super::medium::{Batch, Medium};
 use super::options::{Options, SinkStart};
 use super::recover::{self, Laps, Recovered};
 use super::salvage;
+use super::shared::{Figures, Sink, Store, decode_head};
 use super::state::{self, State};
 use super::stats::Recovery;
-use super::store::{Figures, Sink, Store, decode_head};
 use super::tip::TipFile;
 use super::writer::{ENTRY_OVERHEAD, Writer};
 use std::collections::VecDeque;
@@ -95,7 +95,6 @@ pub fn open(options: &Options) -> Result<Opened, StoreError> {
     let writer = Writer {
         store: Arc::clone(&store),
         tip: TipFile::open(&layout.tip())?,
-        layout,
         clock: folded.clock,
         window: folded.window,
         state,

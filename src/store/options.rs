@@ -66,7 +66,7 @@ impl Options {
             instance: String::from("verdictd"),
             cache_bytes: 8 << 20,
             tail_bytes: 4 << 20,
-            window: Duration::from_secs(7 * 24 * 3600),
+            window: Duration::from_hours(7 * 24),
             index_bytes: 16 << 20,
             disk_bytes: 4 << 30,
             when_full: WhenFull::Shorten,

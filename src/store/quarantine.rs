@@ -50,6 +50,8 @@ pub struct QuarantineInfo {
 }
 
 /// The keys and values of an entry.
+// A MiB has a few hundred parts.
+#[allow(clippy::cast_possible_truncation)]
 pub fn encode(sequence: u64, entry: &QuarantineEntry, commit: u64) -> Vec<([u8; 11], Vec<u8>)> {
     let kept = &entry.bytes[..entry.bytes.len().min(QUARANTINE_ENTRY_BYTES_MAX)];
     let parts = kept.len().div_ceil(PART_BYTES) as u16;
@@ -77,22 +79,22 @@ pub fn encode(sequence: u64, entry: &QuarantineEntry, commit: u64) -> Vec<([u8; 
 }
 
 fn cut(text: &str) -> &[u8] {
-    text[..text.floor_char_boundary(QUARANTINE_TEXT_BYTES_MAX)].as_bytes()
+    &text.as_bytes()[..text.floor_char_boundary(QUARANTINE_TEXT_BYTES_MAX)]
 }
 
 /// A part taken apart.
 #[derive(Debug)]
 pub struct Part<'a> {
     pub sequence: u64,
-    pub part: u16,
+    pub number: u16,
     pub content: &'a [u8],
 }
 
 pub fn decode_part(body: &[u8]) -> Result<Part<'_>, Malformed> {
     let mut reader = Reader::new(body);
     let sequence = reader.varint()?;
-    let part = u16::try_from(reader.varint()?).map_err(|_| Malformed("a part number"))?;
-    Ok(Part { sequence, part, content: reader.rest() })
+    let number = u16::try_from(reader.varint()?).map_err(|_| Malformed("a part number"))?;
+    Ok(Part { sequence, number, content: reader.rest() })
 }
 
 pub fn decode_head(part: &Part<'_>) -> Result<QuarantineInfo, Malformed> {

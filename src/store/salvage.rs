@@ -31,14 +31,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Commit number and body.
+type Value = (u64, Box<[u8]>);
+/// The same with the kind between.
+type SmallValue = (u64, Kind, Box<[u8]>);
+
 /// The values found, the newest of each.
 #[derive(Default)]
 pub struct Found {
     /// By first sequence and count; of equals the newest.
-    chunks: BTreeMap<(u64, u64), (u64, Box<[u8]>)>,
+    chunks: BTreeMap<(u64, u64), Value>,
     /// Cursors, offsets and meta entries by key.
-    small: BTreeMap<Vec<u8>, (u64, Kind, Box<[u8]>)>,
-    quarantine: BTreeMap<(u64, u16), (u64, Box<[u8]>)>,
+    small: BTreeMap<Vec<u8>, SmallValue>,
+    quarantine: BTreeMap<(u64, u16), Value>,
     /// Where the log ended when each generation opened it, as far as known.
     openings: BTreeMap<u64, u64>,
 }
@@ -59,7 +64,7 @@ impl Found {
             }
             Kind::Quarantine => {
                 if let Ok(part) = quarantine::decode_part(&body) {
-                    let key = (part.sequence, part.part);
+                    let key = (part.sequence, part.number);
                     self.quarantine.insert(key, (commit, body));
                 }
                 return;
@@ -135,15 +140,12 @@ pub fn forget_evidence(damaged: &Path) -> Result<(), StoreError> {
 
 /// A salvage that was cut off: its folder.
 pub fn unfinished(layout: &Layout) -> Option<PathBuf> {
-    (1u32..)
-        .map(|n| layout.dir.join(format!("damaged-{n}")))
-        .take_while(|path| path.exists())
-        .find(|path| !path.join("done").exists())
+    layout.damaged().find(|path| !path.join("done").exists())
 }
 
 /// Number of salvages this state-dir has seen.
 pub fn count(layout: &Layout) -> u64 {
-    (1u64..).take_while(|n| layout.dir.join(format!("damaged-{n}")).exists()).count() as u64
+    layout.damaged().count() as u64
 }
 
 /// The outcome of a salvage.

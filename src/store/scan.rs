@@ -19,7 +19,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-const SEGMENT: usize = SEGMENT_BYTES as usize;
+const SEGMENT: usize = 512 * 1024;
+const SEGMENT_LSN: i64 = 512 * 1024;
+const _: () = assert!(SEGMENT_BYTES == 512 * 1024);
 const HEADER: usize = 20;
 /// No message starts nearer to a segment's end.
 const RED_ZONE: usize = 32;
@@ -70,7 +72,7 @@ pub fn look(path: &Path) -> Result<Look, StoreError> {
     found.segments = segments.len();
     // From here on the engine itself expects that the last cut may have left anything.
     let stable = segments.iter().map(|segment| segment.stable).max().unwrap_or(0);
-    let tail_from = stable / SEGMENT as i64 * SEGMENT as i64;
+    let tail_from = stable / SEGMENT_LSN * SEGMENT_LSN;
     segments.sort_by_key(|segment| segment.lsn);
     found.chain = chain(&segments, tail_from);
     for segment in &segments {
@@ -122,7 +124,7 @@ pub fn mend(path: &Path, chain: &[(u64, i64)]) -> Result<usize, StoreError> {
     let mut mended = 0;
     let mut buffer = vec![0; SEGMENT];
     for &(offset, lsn) in chain {
-        let wanted = lsn >= stable / SEGMENT as i64 * SEGMENT as i64 && !lsns.contains(&lsn);
+        let wanted = lsn >= stable / SEGMENT_LSN * SEGMENT_LSN && !lsns.contains(&lsn);
         // Only a hole within the log: behind its end nothing is missing.
         if !wanted || lsns.range(lsn..).next().is_none() {
             continue;
@@ -160,6 +162,8 @@ fn empty_segment(lsn: i64) -> Vec<u8> {
 }
 
 /// sled's variable-length integer, written.
+// Each range fits the bytes it is cut to.
+#[allow(clippy::cast_possible_truncation)]
 fn put_sled_number(out: &mut Vec<u8>, value: u64) {
     match value {
         0..=240 => out.push(value as u8),

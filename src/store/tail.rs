@@ -33,15 +33,6 @@ impl Tail {
         self.chunks.get(at).filter(|chunk| chunk.first() <= sequence).cloned()
     }
 
-    /// Chunks from the one that holds `sequence` on, up to `limit`; empty if the ring starts after it.
-    pub fn from(&self, sequence: u64, limit: usize) -> Vec<Arc<Chunk>> {
-        let at = self.chunks.partition_point(|chunk| chunk.next() <= sequence);
-        match self.chunks.get(at) {
-            Some(chunk) if chunk.first() <= sequence => self.chunks.range(at..).take(limit).cloned().collect(),
-            _ => Vec::new(),
-        }
-    }
-
     pub fn bytes(&self) -> usize {
         self.bytes
     }

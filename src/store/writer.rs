@@ -7,13 +7,12 @@ use super::disk::Room;
 use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::keys;
-use super::layout::Layout;
 use super::medium::Batch;
 use super::merge::{Merged, SmallRun};
 use super::options::WhenFull;
 use super::quarantine;
+use super::shared::Store;
 use super::state::{self, OFFSET_BYTES_MAX, State};
-use super::store::Store;
 use super::tip::{Tip, TipFile};
 use super::window::Window;
 use std::collections::VecDeque;
@@ -31,7 +30,6 @@ const STATE_EVERY: u32 = 16;
 /// Writes to the store. There is exactly one.
 pub struct Writer {
     pub(crate) store: Arc<Store>,
-    pub(crate) layout: Layout,
     pub(crate) clock: LogClock,
     pub(crate) window: Window,
     pub(crate) state: State,
@@ -123,7 +121,11 @@ impl Writer {
         let mut pending = Pending { empty: true, ..Pending::default() };
         self.commit += 1;
         self.housekeep(TRIM_MAX / 4, &mut pending)?;
-        if pending.empty { Ok(()) } else { self.write(pending, &[]).map(drop) }
+        if pending.empty {
+            // Also an idle store must see that there is room again: after a refusal no commit comes that would.
+            return self.store.disk.update(self.live, self.store.medium.file());
+        }
+        self.write(pending, &[]).map(drop)
     }
 
     /// A clean stop: cursors and state stored, everything synced.
@@ -175,7 +177,7 @@ impl Writer {
             self.state.quarantine_next += 1;
             let parts = quarantine::encode(sequence, entry, self.commit);
             let bytes = parts.iter().map(|(_, value)| value.len() as u64 + ENTRY_OVERHEAD).sum();
-            self.quarantined.push_back((sequence, (parts.len() - 1) as u16, bytes));
+            self.quarantined.push_back((sequence, u16::try_from(parts.len() - 1).unwrap_or(u16::MAX), bytes));
             self.count_quarantine(1, bytes.cast_signed());
             for (key, value) in parts {
                 pending.insert(&key, value);
@@ -218,7 +220,7 @@ impl Writer {
     fn count_quarantine(&mut self, entries: i64, bytes: i64) {
         let figures = &self.store.figures;
         let add = |figure: &AtomicU64, n: i64| {
-            figure.store(figure.load(Ordering::Relaxed).saturating_add_signed(n), Ordering::Relaxed)
+            figure.store(figure.load(Ordering::Relaxed).saturating_add_signed(n), Ordering::Relaxed);
         };
         add(&figures.quarantine_entries, entries);
         add(&figures.quarantine_bytes, bytes);
@@ -319,7 +321,7 @@ impl Writer {
         let store = Arc::clone(&self.store);
         store.medium.write(pending.batch)?;
         for (n, next) in pending.cursors {
-            store.sinks[n].stored.store(next, Ordering::Relaxed);
+            store.sinks[n].stored.store(next, Ordering::Release);
         }
         if let Some(last) = chunks.last() {
             self.state.next = last.next();
@@ -328,7 +330,8 @@ impl Writer {
                 tail.push(Arc::clone(chunk));
             }
             drop(tail);
-            self.tip.write(Tip { next: last.next(), seed: store.seed, generation: self.state.generation })?;
+            let tip = Tip { next: last.next(), seed: store.seed, generation: self.state.generation };
+            self.tip.write(tip).inspect_err(|error| store.medium.latch(error))?;
             store.committed.send_replace(last.next());
             for (chunk, bytes) in chunks.iter().zip(&pending.log_bytes) {
                 self.window.note(chunk.first(), chunk.log_ms());

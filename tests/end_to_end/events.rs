@@ -36,11 +36,6 @@ pub fn quarantine(site: &Site) -> Vec<Value> {
 /// Waits until the sink has this many lines, and gives them.
 #[track_caller]
 pub fn sink_lines(site: &Site, count: usize) -> Vec<String> {
-    let found = child::poll(child::WATCHDOG, || {
-        let text = std::fs::read_to_string(site.sink()).unwrap_or_default();
-        // Rotated files are looked at only where there are some; the last line may be on its way.
-        let whole = text.ends_with('\n') || text.is_empty();
-        whole.then(|| site.sink_lines()).filter(|lines| lines.len() >= count)
-    });
-    found.unwrap_or_else(|| panic!("expected {count} lines in the sink, got {}", site.sink_lines().len()))
+    let found = child::poll(child::WATCHDOG, || site.whole_sink_lines().filter(|lines| lines.len() >= count));
+    found.unwrap_or_else(|| panic!("expected {count} lines in the sink, got {:?}", site.whole_sink_lines()))
 }

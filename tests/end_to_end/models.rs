@@ -36,7 +36,12 @@ const CASES: &[Case] = &[
     ("no weights", |b| std::fs::remove_file(b.join("model.safetensors")).unwrap(), &["model.safetensors"]),
     (
         "another hash",
-        |b| std::fs::write(b.join("model.safetensors"), b"other").unwrap(),
+        |b| {
+            let file = b.join("model.safetensors");
+            let mut bytes = std::fs::read(&file).unwrap();
+            *bytes.last_mut().unwrap() ^= 1;
+            std::fs::write(file, bytes).unwrap();
+        },
         &["model.safetensors", "sha256"],
     ),
     ("cut off weights", |b| with_weights(b, |bytes| bytes.truncate(bytes.len() - 4)), &["model.safetensors"]),

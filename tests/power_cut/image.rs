@@ -136,6 +136,7 @@ fn look_at_quarantine(store: &Store, promises: &Promises, seed: u64, commit: u64
     Ok(())
 }
 
+#[allow(clippy::needless_pass_by_value)] // for map_err
 fn read(error: StoreError) -> Fault {
     Fault::DoesNotWork(format!("cannot be read: {error}"))
 }

@@ -5,7 +5,7 @@
 //! - `begin C next=N cursor=S floor=F drop=Q`: before commit C, which reaches up to the sequence N; the sink's
 //!   cursor is at S, the window begins at F, the quarantine entry Q (0: none) goes;
 //! - `ack C quarantine=Q`: it returned; its quarantine entry has the sequence Q (0: none);
-//! - `error …`, `refused …`, `recovered`.
+//! - `error …`, `refused …`, `recovered`; `closed` behind a clean end.
 
 use super::content::{OFFSET_OF, SINK, Texts, quarantine_in, records_in};
 use super::state_of;
@@ -147,12 +147,14 @@ impl Load {
                 self.must_stay_failed(commit + 1, &error);
                 return Err(error);
             }
-            if commit % 16 == 0 {
+            if commit.is_multiple_of(16) {
                 self.writer.maintain()?;
             }
             commit += 1;
         }
-        self.writer.close()
+        self.writer.close()?;
+        note(&self.notes, "closed");
+        Ok(())
     }
 
     fn commit(&mut self, commit: u64) -> Result<(), StoreError> {
@@ -169,7 +171,7 @@ impl Load {
             assert!(self.builder.get(sequence).is_some_and(|record| texts.equal(&record)), "{sequence} as appended");
         }
         let quarantine = quarantine_in(self.task.seed, commit);
-        let dropped = self.kept.pop_front_if(|_| commit % 5 == 0);
+        let dropped = if commit.is_multiple_of(5) { self.kept.pop_front() } else { None };
         let (next, floor) = (self.builder.next_sequence(), self.store.stats().window_floor);
         let (cursor, drop) = (self.cursor(commit), dropped.unwrap_or(0));
         note(&self.notes, &format!("begin {commit} next={next} cursor={cursor} floor={floor} drop={drop}"));

@@ -164,6 +164,10 @@ fn an_error_of_any_operation_ends_the_acks_and_the_next_start_is_clean() {
             continue;
         }
         let what = format!("{what}, {:?}", run.fs.failed());
+        if run.fs.notes().last().is_some_and(|note| note.text == "closed" && note.after < at) {
+            // All was durable and said to be: what its log engine still does while it is dropped decides nothing.
+            continue;
+        }
         assert_eq!(Ending::of(run.ended.status), Ending::Io, "{what}: {:?}", run.ended);
         must_not_ack_behind_the_error(&run, &what);
         run.fs.heal();
@@ -200,8 +204,8 @@ fn a_full_disk_refuses_keeps_everything_and_recovers() {
     let ended = std::thread::scope(|scope| {
         let load = scope.spawn(|| child::run(&mut command));
         let refused = || fs.notes().iter().any(|note| note.text.starts_with("refused")).then_some(());
-        let seen = child::poll(child::WATCHDOG, || if load.is_finished() { Some(()) } else { refused() });
-        assert!(seen.is_some(), "the disk never ran full: {} bytes", fs.used_bytes());
+        let waited = child::poll(child::WATCHDOG, || if load.is_finished() { Some(()) } else { refused() });
+        assert!(waited.is_some(), "the disk never ran full: {} bytes", fs.used_bytes());
         fs.resize(1 << 30);
         load.join().expect("a thread that only waits").expect("a load that ends")
     });

@@ -105,20 +105,30 @@ impl Site {
         command
     }
 
-    /// Every line of the file sink, rotated files first, in order of their first sequence.
+    /// Every line of the file sink, rotated files first, in order of their first sequence. Not while the sink
+    /// may be writing: every line must be whole.
     pub fn sink_lines(&self) -> Vec<String> {
+        self.whole_sink_lines().expect("a sink at rest, whose last line is whole")
+    }
+
+    /// The same while the sink is at work; none where a line is on its way or a file is being renamed.
+    pub fn whole_sink_lines(&self) -> Option<Vec<String>> {
         let folder = self.sink.parent().unwrap_or(self.path());
         let mut files: Vec<Vec<String>> = Vec::new();
         for entry in std::fs::read_dir(folder).expect("the sink's folder") {
             let path = entry.expect("an entry").path();
             if path.extension().is_some_and(|e| e == "ndjson") {
-                let text = std::fs::read_to_string(&path).expect("a sink file that is UTF-8");
-                assert!(text.is_empty() || text.ends_with('\n'), "{}: its last line is torn", path.display());
+                let text = String::from_utf8(std::fs::read(&path).ok()?).expect("a sink file that is UTF-8");
+                if !text.is_empty() && !text.ends_with('\n') {
+                    return None;
+                }
                 files.push(text.lines().map(str::to_owned).collect());
             }
         }
         files.sort_by_key(|lines| lines.first().map(|line| sequence(line)));
-        files.concat()
+        // Read under its old and its new name.
+        let is_twice = files.windows(2).any(|pair| !pair[0].is_empty() && pair[0].first() == pair[1].first());
+        (!is_twice).then(|| files.concat())
     }
 
     pub fn sink(&self) -> &Path {

@@ -30,7 +30,13 @@ pub fn events_per_second(parent: &Path, bundle: &Path) -> Result<f64, BenchError
     let opened = store::open(&store::Options::new(scratch.path.join("state")))
         .map_err(|error| fail("store", error.to_string()))?;
     let batches = decoded(&bundle, opened.store.seed()).map_err(|error| fail("pointer", error))?;
-    let parts = Parts { store: opened.store, index: opened.index, writer: opened.writer, bundle: Arc::new(bundle) };
+    let parts = Parts {
+        store: opened.store,
+        index: opened.index,
+        writer: opened.writer,
+        bundle: Arc::new(bundle),
+        courier: None,
+    };
     let engine = Engine::start(parts).map_err(|error| io_error("engine", error))?;
     let origin = Arc::new(Origin::new("bench"));
     let events: usize = batches.iter().map(|batch| batch.items.len()).sum();
@@ -42,8 +48,7 @@ pub fn events_per_second(parent: &Path, bundle: &Path) -> Result<f64, BenchError
             drop(oldest.map(oneshot::Receiver::blocking_recv));
         }
         let (reply, answer) = oneshot::channel();
-        let submission =
-            Submission { batch, origin: Arc::clone(&origin), arrived: Instant::now(), held: None, reply };
+        let submission = Submission { batch, origin: Arc::clone(&origin), arrived: Instant::now(), held: None, reply };
         engine.submit(submission).map_err(|error| fail("engine", error.to_string()))?;
         waiting.push_back(answer);
     }

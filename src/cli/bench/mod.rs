@@ -122,9 +122,8 @@ pub fn measure(args: &BenchArgs) -> Result<Figures, BenchError> {
     let sync_ms = sync::p50_ms(&scratch.path).map_err(|error| child::io_error("append and fdatasync", error))?;
     let shipped = child::Scratch::new(&parent, "bundle")?;
     let bundle = child::bundle(args.bundle.as_deref(), &shipped.path)?;
-    let engine = (0..args.rounds)
-        .map(|_| engine::events_per_second(&parent, &bundle))
-        .collect::<Result<Vec<_>, _>>()?;
+    let engine =
+        (0..args.rounds).map(|_| engine::events_per_second(&parent, &bundle)).collect::<Result<Vec<_>, _>>()?;
     let engine = figures::median(engine);
     Ok(Figures { rounds, seconds: args.seconds, sync_ms, engine_events_per_second: Some(engine) })
 }

@@ -10,7 +10,7 @@ fn shipped() -> Bundle {
 }
 
 /// The fields of an event as the decoder finds them.
-fn fields(bundle: &Bundle, event: &serde_json::Value, text: &mut Vec<u8>) -> Vec<Field> {
+fn fields(bundle: &Bundle, event: &serde_json::Value, text: &mut String) -> Vec<Field> {
     text.clear();
     let pointers = bundle.features().pointers().iter();
     pointers
@@ -20,7 +20,7 @@ fn fields(bundle: &Bundle, event: &serde_json::Value, text: &mut Vec<u8>) -> Vec
             Some(serde_json::Value::Bool(value)) => Field::Bool(*value),
             Some(serde_json::Value::String(value)) => {
                 let start = u32::try_from(text.len()).unwrap();
-                text.extend_from_slice(value.as_bytes());
+                text.push_str(value);
                 Field::Text(Span { start, end: u32::try_from(text.len()).unwrap() })
             }
             other => panic!("{other:?}"),
@@ -29,7 +29,7 @@ fn fields(bundle: &Bundle, event: &serde_json::Value, text: &mut Vec<u8>) -> Vec
 }
 
 fn score(bundle: &Bundle, event: &serde_json::Value) -> f64 {
-    let mut text = Vec::new();
+    let mut text = String::new();
     let fields = fields(bundle, event, &mut text);
     let mut row = vec![0.0; bundle.features().width()];
     bundle.features().fill(&fields, &text, &mut row).unwrap();
@@ -71,7 +71,7 @@ fn amount_and_time_alone_can_be_scored() {
     let tiny = score(&bundle, &event(1.2, "2018-04-01 03:00:00"));
     assert!(tiny > usual, "{tiny} {usual}");
     let mut row = vec![0.0; bundle.features().width()];
-    let error = bundle.features().fill(&[Field::Missing; 20], b"", &mut row).unwrap_err();
+    let error = bundle.features().fill(&[Field::Missing; 20], "", &mut row).unwrap_err();
     assert_eq!(error.to_string(), "TX_AMOUNT: missing");
 }
 

@@ -153,9 +153,7 @@ fn a_salvage_that_is_cut_off_is_done_again() {
         let rig = Rig::open(&options(copy.path()));
         let log = rig.log(1);
         drop((rig.writer, rig.store));
-        if !damaged(&copy).exists() {
-            panic!("no salvage by a bit at {at}");
-        }
+        assert!(damaged(&copy).exists(), "no salvage by a bit at {at}");
         step(copy.path().to_owned());
         let rig = Rig::open(&options(copy.path()));
         assert_eq!(rig.log(1), log, "step {n}");

@@ -67,7 +67,7 @@ fn a_running_a_stopped_and_a_damaged_store_are_read_without_a_change() {
     assert_eq!((report.first_sequence, report.next_sequence, report.records), (1, 3001, 3000));
     assert_eq!(report.cursors, vec![(String::from("file"), 17)]);
     assert_eq!(report.offsets, vec![(String::from("feed"), 3)]);
-    assert_eq!(report.quarantine_entries, 1);
+    assert_eq!(report.quarantine.len(), 1);
     assert_eq!(stopped.quarantine().expect("list")[0].reason, "no object");
     assert_eq!(stopped.quarantine_get(1).expect("get").expect("there").1.bytes, b"[");
     assert_eq!(events(&stopped, 1), log);

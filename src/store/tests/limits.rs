@@ -6,7 +6,7 @@ use std::time::Duration;
 const HOUR_MS: u64 = 3_600_000;
 
 fn one_hour(dir: &Path) -> Options {
-    Options { window: Duration::from_secs(3600), ..options(dir) }
+    Options { window: Duration::from_hours(1), ..options(dir) }
 }
 
 /// Events of the past few hours, a hundred a minute, as if they had been logged then.
@@ -134,7 +134,7 @@ fn at_the_disk_budget_delivered_events_go_early_and_undelivered_ones_stop_the_in
 fn the_quarantine_keeps_to_its_budget_by_letting_the_oldest_go() {
     let dir = tempfile::tempdir().expect("dir");
     let mut rig = Rig::open(&Options { quarantine_bytes: 100_000, ..options(dir.path()) });
-    let bytes: Vec<u8> = (0u64..20_000).map(|n| noise(n) as u8).collect();
+    let bytes: Vec<u8> = (0u64..20_000).map(|n| noise(n).to_le_bytes()[0]).collect();
     for n in 0..10 {
         let entry = QuarantineEntry {
             kind: "malformed".into(),

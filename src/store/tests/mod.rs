@@ -65,7 +65,7 @@ impl Rig {
                 log_ms,
             })
             .expect("append");
-        self.index.insert(fold::identity(self.store.seed(), b"pos", id.as_bytes()), sequence);
+        self.index.insert(crate::event::identity_fingerprint(self.store.seed(), "pos", id), sequence);
         sequence
     }
 
@@ -88,7 +88,7 @@ impl Rig {
     }
 
     pub fn find(&self, id: &str) -> Option<u64> {
-        self.index.find(fold::identity(self.store.seed(), b"pos", id.as_bytes())).find(|&sequence| {
+        self.index.find(crate::event::identity_fingerprint(self.store.seed(), "pos", id)).find(|&sequence| {
             let chunk = self.store.chunk_of(sequence).expect("read");
             chunk.is_some_and(|chunk| chunk.get(sequence).is_some_and(|record| record.verdict.id == id))
         })

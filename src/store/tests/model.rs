@@ -77,14 +77,14 @@ proptest! {
         let with = |dir: &Path| Options { index_bytes: 0, ..options(dir) };
         let mut rig = Rig::open(&with(dirs[0].path()));
         let mut model = Model { cursor: 1, ..Model::default() };
-        let mut count = 0;
+        let mut count = 0u64;
         for step in steps {
             match step {
                 Step::Load(sizes) => {
                     for size in sizes {
                         for _ in 0..size {
                             count += 1;
-                            let id = format!("{:x}-{count}", (count as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+                            let id = format!("{:x}-{count}", noise(count));
                             model.events.insert(rig.add(&id), id);
                         }
                         rig.commit();
@@ -101,7 +101,7 @@ proptest! {
                     rig.writer.commit(&Commit { offsets, ..Commit::default() }).expect("commit");
                 }
                 Step::Quarantine(length) => {
-                    let bytes: Vec<u8> = (0..length).map(|n| (n * n / 7) as u8).collect();
+                    let bytes: Vec<u8> = (0..length).map(|n| noise(n as u64).to_le_bytes()[0]).collect();
                     let entry = QuarantineEntry {
                         kind: "malformed".into(),
                         source: "pos".into(),

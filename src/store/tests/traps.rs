@@ -41,26 +41,27 @@ fn the_largest_record_and_a_chunk_of_any_size_stay_under_the_blob_threshold() {
     let dir = tempfile::tempdir().expect("dir");
     let mut rig = Rig::open(&options(dir.path()));
     // Letters that do not compress, over and over at the longest lengths taken.
-    let text: String = (0u64..4000).map(|n| char::from(33 + noise(n) as u8 % 90)).collect();
+    let text: String = (0u64..4000).map(|n| char::from(33 + noise(n).to_le_bytes()[0] % 90)).collect();
     let reasons: Vec<&str> = (0..REASONS_MAX).map(|n| &text[n * 300..n * 300 + REASON_BYTES_MAX]).collect();
-    for n in 0..200 {
+    for n in 0u16..200 {
+        let (n, later) = (usize::from(n), i64::from(n));
         let record = NewRecord {
             source: &text[n..n + NAME_BYTES_MAX],
             id: &text[n + 1..=n + NAME_BYTES_MAX],
             key: Some(&text[n..n + KEY_BYTES_MAX]),
-            time_us: i64::MIN + n as i64,
+            time_us: i64::MIN + later,
             payload: u64::MAX,
             decision: &text[..LABEL_BYTES_MAX],
             score: Some(std::f64::consts::PI),
             reasons: &reasons,
             model: &text[..2 * LABEL_BYTES_MAX],
             model_sha256: &SHA,
-            decided_ms: i64::MAX - n as i64,
+            decided_ms: i64::MAX - later,
             log_ms: u64::MAX / 2 + n as u64 * 1_000_000,
         };
         rig.builder.append(&record).expect("it fits");
     }
-    let too_long = NewRecord { source: &text[..NAME_BYTES_MAX + 1], ..small(&text) };
+    let too_long = NewRecord { source: &text[..=NAME_BYTES_MAX], ..small(&text) };
     assert!(matches!(rig.builder.append(&too_long), Err(StoreError::TooLong { what: "source", .. })));
     rig.commit();
     assert_eq!(rig.log(1).len(), 200);
@@ -118,11 +119,11 @@ fn a_failed_write_is_an_error_and_the_last() {
         return fail_in(Path::new(&dir));
     }
     let dir = tempfile::tempdir().expect("dir");
-    let test = std::env::current_exe().expect("exe");
+    let program = std::env::current_exe().expect("exe");
     let script = "trap '' XFSZ; ulimit -f 6144; exec \"$0\" --exact store::tests::traps::a_failed_write_is_an_error_and_the_last --nocapture";
     let output = std::process::Command::new("sh")
         .args(["-c", script])
-        .arg(test)
+        .arg(program)
         .env("STORE_TEST_FAILING_DIR", dir.path())
         .output()
         .expect("run");

@@ -95,7 +95,7 @@ impl Store {
             return Ok(Some(chunk));
         }
         let entry = self.medium.last_before(&keys::log(sequence + 1))?;
-        Ok(entry.and_then(|(key, value)| self.decode(&key, &value)).filter(|chunk| chunk.next() > sequence))
+        Ok(entry.and_then(|(key, value)| decode_or_tell(&key, &value)).filter(|chunk| chunk.next() > sequence))
     }
 
     /// The first committed chunk that holds `from` or something after it; none at the log's end. It may start
@@ -112,19 +112,11 @@ impl Store {
         }
         for entry in self.medium.scan(keys::LOG, &keys::log(from)) {
             let (key, value) = entry?;
-            if let Some(chunk) = self.decode(&key, &value) {
+            if let Some(chunk) = decode_or_tell(&key, &value) {
                 return Ok(Some(chunk).filter(|chunk| chunk.first() < self.committed()));
             }
         }
         Ok(None)
-    }
-
-    fn decode(&self, key: &[u8], value: &[u8]) -> Option<Arc<Chunk>> {
-        let chunk = decode_chunk(key, value);
-        if chunk.is_none() {
-            tracing::error!(sequence = keys::log_first(key), "a chunk of the log is damaged and passed over");
-        }
-        chunk.map(Arc::new)
     }
 
     /// The next sequence that a sink wants.
@@ -235,6 +227,14 @@ impl Store {
     pub(crate) fn tail(&self) -> MutexGuard<'_, Tail> {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn decode_or_tell(key: &[u8], value: &[u8]) -> Option<Arc<Chunk>> {
+    let chunk = decode_chunk(key, value);
+    if chunk.is_none() {
+        tracing::error!(sequence = keys::log_first(key), "a chunk of the log is damaged and passed over");
+    }
+    chunk.map(Arc::new)
 }
 
 /// A chunk as its key and value say, if both agree.
