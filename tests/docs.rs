@@ -58,7 +58,7 @@ fn every_metric_and_label_is_in_the_readme_and_none_else() {
     let site = Site::new();
     let daemon = Daemon::start(&site);
     let event = r#"{"id":"1","amount":5}"#;
-        assert_eq!(daemon.client().post("application/json", event).expect("an answer").status, 200);
+    assert_eq!(daemon.client().post("application/json", event).expect("an answer").status, 200);
     let page = daemon.admin("/metrics").text();
     let mut exposed = BTreeSet::new();
     for line in page.lines() {
