@@ -132,7 +132,8 @@ fn as_text(status: &Value) -> String {
     ));
     let (entries, evicted) = (count(&quarantine["events"]), count(&quarantine["evicted"]));
     lines.push(("quarantine", format!("{entries} records, {}; {evicted} evicted", size(&quarantine["bytes"]))));
-    lines.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect()
+    let lines: Vec<String> = lines.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect();
+    lines.concat()
 }
 
 /// A time in its two greatest units: `7 d`, `2 h 5 min`.
