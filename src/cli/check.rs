@@ -13,6 +13,7 @@ use crate::{
 };
 use clap::Args;
 use serde_json::{Map, Value, json};
+use std::path::Path;
 
 #[derive(Args, Debug)]
 pub(super) struct CheckArgs {
@@ -33,7 +34,7 @@ struct Report {
 
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let mut out = Output::new();
-    let result = examine(args);
+    let result = examine(&args.config.config);
     if args.json {
         out.json(&as_json(&result))?;
         out.finish()?;
@@ -47,9 +48,14 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     out.finish()
 }
 
-fn examine(args: &CheckArgs) -> Result<Report, Problems> {
+/// Every fault of a config that has been refused, the bundle's among them, each with its place.
+pub(super) fn faults(file: &Path) -> Option<Problems> {
+    examine(file).err()
+}
+
+fn examine(file: &Path) -> Result<Report, Problems> {
     let mut built = None;
-    let loaded = load_with(&args.config.config, &mut |config, origin| match build(config) {
+    let loaded = load_with(file, &mut |config, origin| match build(config) {
         Ok(good) => {
             built = Some(good);
             Vec::new()
@@ -61,7 +67,7 @@ fn examine(args: &CheckArgs) -> Result<Report, Problems> {
             Ok(Report { loaded, memory, disk, model: Inspection::of(&bundle, WAVE_EVENTS_MAX) })
         }
         // What kept it from being built has been reported.
-        None => Err(Problems(vec![Problem::of_file(&args.config.config, "the model could not be looked at")])),
+        None => Err(Problems(vec![Problem::of_file(file, "the model could not be looked at")])),
     }
 }
 

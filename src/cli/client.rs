@@ -103,7 +103,7 @@ impl ClientOptions {
             ca_file: None,
             certificate: None,
             connect_timeout: Duration::from_secs(5),
-            answer_timeout: Duration::from_secs(60),
+            answer_timeout: Duration::from_mins(1),
         }
     }
 }

@@ -1,7 +1,10 @@
 //! `verdictd run`: the daemon.
 
-use super::{ConfigArg, Failure};
-use crate::{config::load, service};
+use super::{ConfigArg, Failure, check};
+use crate::{
+    config::load,
+    service::{self, DaemonError},
+};
 use clap::Args;
 
 #[derive(Args, Debug)]
@@ -11,10 +14,15 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let loaded = load(&args.config.config)?;
+    let file = &args.config.config;
+    // The bundle is looked at only once where all is well; where it is not, all that is wrong is said at once.
+    let loaded = load(file).map_err(|problems| check::faults(file).unwrap_or(problems))?;
     service::log::start(&loaded.config.log);
     for warning in &loaded.warnings {
         tracing::warn!(key = warning.key, "{warning}");
     }
-    Ok(service::run(loaded.config)?)
+    service::run(loaded.config).map_err(|error| match &error {
+        DaemonError::Build(_) => check::faults(file).map_or_else(|| error.into(), Failure::from),
+        _ => error.into(),
+    })
 }

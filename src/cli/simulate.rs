@@ -15,8 +15,8 @@ pub(super) struct SimulateArgs {
     /// Days to leave out first: what a model was trained on, say
     #[arg(long, value_name = "K", default_value_t = 0, value_parser = value_parser!(u32).range(0..=i64::from(DAYS_MAX)))]
     skip_days: u32,
-    /// Add TX_FRAUD (0 or 1) and TX_FRAUD_SCENARIO (0 to 3) to each event
-    #[arg(long)]
+    // A doc comment would want code marks, which the help would show.
+    #[arg(long, help = "Add TX_FRAUD (0 or 1) and TX_FRAUD_SCENARIO (0 to 3) to each event")]
     labels: bool,
 }
 

@@ -102,12 +102,10 @@ fn as_text(status: &Value) -> String {
     for sink in list("sinks") {
         let up = if sink["up"] == Value::Bool(true) { "up" } else { "down" };
         let (name, delivered, waiting) = (text(&sink["name"]), count(&sink["delivered"]), count(&sink["lag-events"]));
-        let age = sink["lag-seconds"].as_f64().unwrap_or(0.0);
+        let age = sink["lag-seconds"].as_f64().filter(|_| waiting > 0);
+        let age = age.map(|age| format!(", the oldest for {age:.1} s")).unwrap_or_default();
         let error = sink["last-error"].as_str().map(|error| format!("; last error: {error}")).unwrap_or_default();
-        lines.push((
-            "sink",
-            format!("{name} {up}: {delivered} delivered, {waiting} waiting, the oldest for {age:.1} s{error}"),
-        ));
+        lines.push(("sink", format!("{name} {up}: {delivered} delivered, {waiting} waiting{age}{error}")));
     }
     let (configured, force) = (count(&dedup["window-seconds"]), count(&dedup["window-in-force-seconds"]));
     let cut = match dedup["cut-by"].as_str() {
@@ -123,7 +121,7 @@ fn as_text(status: &Value) -> String {
     lines.push((
         "store",
         format!(
-            "{}; {} damaged set aside, {} verdicts lost",
+            "{}; {} damaged stores set aside, {} verdicts lost",
             match (count(&store["oldest-sequence"]), next) {
                 (oldest, next) if oldest < next => format!("sequences {oldest} to {}", next - 1),
                 _ => "empty".to_owned(),
@@ -134,7 +132,8 @@ fn as_text(status: &Value) -> String {
     ));
     let (entries, evicted) = (count(&quarantine["events"]), count(&quarantine["evicted"]));
     lines.push(("quarantine", format!("{entries} records, {}; {evicted} evicted", size(&quarantine["bytes"]))));
-    lines.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect()
+    let lines: Vec<String> = lines.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect();
+    lines.concat()
 }
 
 /// A time in its two greatest units: `7 d`, `2 h 5 min`.

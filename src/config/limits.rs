@@ -12,7 +12,7 @@ pub struct Limits {
     pub event: Size,
     /// One request body.
     pub request: Size,
-    /// Open connections of all listeners together.
+    /// Open connections of each listener.
     pub connections: usize,
     /// For a request to arrive whole, and for an idle connection to send the next.
     pub timeout: Period,
@@ -28,7 +28,7 @@ pub(super) const DISK: Key = Key::new(
     "disk",
     Kind::Size { min: Size::mib(64), max: Size::gib(1024 * 1024) },
     Preset::Default("\"4 GiB\""),
-    "The whole state-dir. When it is reached, nothing new is taken until there is room.",
+    "The whole state-dir. What gives way when it is reached: `dedup.when-full`.",
 );
 pub(super) const EVENT: Key = Key::new(
     "event",

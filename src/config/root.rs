@@ -7,7 +7,7 @@ pub(super) const INSTANCE: Key = Key::new(
     "instance",
     Kind::Text(64),
     Preset::Optional("\"edge-1\"", "the host's name"),
-    "This appliance's name: in logs and metrics, and in the client ids that brokers see.",
+    "This appliance's name, as `status` and the lock of state-dir show it.",
 );
 pub(super) const STATE_DIR: Key = Key::new(
     "state-dir",

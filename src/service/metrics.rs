@@ -111,7 +111,7 @@ impl Snapshot {
         add("quarantined_events", "Entries in quarantine", false, single(number(stats.quarantine_entries)));
         let evicted = single(number(stats.quarantine_evicted));
         add("quarantine_evicted_events", "Entries that went over quarantine.limit", true, evicted);
-        add("store_set_aside", "Damaged values set aside", false, single(number(stats.set_aside)));
+        add("store_set_aside", "Damaged stores set aside", false, single(number(stats.set_aside)));
         let panics = single(load(&view.engine.counters().panics));
         add("panics", "Events that made the code panic", true, panics);
         let manifest = view.bundle.manifest();

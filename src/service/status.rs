@@ -145,7 +145,7 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
         lines.push(format!("sink {} is down: {why}", sink.name));
     }
     if stats.set_aside > 0 {
-        lines.push(format!("{} damaged values of the store are set aside", stats.set_aside));
+        lines.push(format!("{} damaged stores are set aside, in damaged-… in state-dir", stats.set_aside));
     }
     if stats.lost > 0 {
         lines.push(format!("{} verdicts that were durable are missing from the log", stats.lost));

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// A daemon's Retry-After counts up to this.
-const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
+const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 
 /// A batch's answers.
 #[derive(Debug, Default)]

@@ -92,8 +92,8 @@ fn daemon(acts: &[Act]) -> Daemon {
         }
     });
     let mut to = ClientOptions::new(Address::Unix(path));
-    to.connect_timeout = Duration::from_secs(600);
-    to.answer_timeout = Duration::from_secs(600);
+    to.connect_timeout = Duration::from_mins(10);
+    to.answer_timeout = Duration::from_mins(10);
     Daemon { options: SendOptions { batch: 2, ..SendOptions::new(to) }, bodies, _dir: dir }
 }
 

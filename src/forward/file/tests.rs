@@ -175,12 +175,12 @@ fn rotation_waits_for_the_stored_cursor_loses_nothing_and_keeps_what_is_asked() 
 #[test]
 fn a_file_is_due_by_size_or_age_but_never_while_empty() {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
-    let hour = Some(Duration::from_secs(3600));
+    let hour = Some(Duration::from_hours(1));
     let rotation = Rotation { size: Some(100), age: hour, keep: None };
     assert!(!rotation.is_due(0, SystemTime::UNIX_EPOCH, now));
     assert!(rotation.is_due(100, now, now));
     assert!(!rotation.is_due(99, now, now));
-    assert!(rotation.is_due(1, now - Duration::from_secs(3600), now));
+    assert!(rotation.is_due(1, now - Duration::from_hours(1), now));
     assert!(!Rotation::default().is_due(u64::MAX, SystemTime::UNIX_EPOCH, now));
     let name = rotated_name(Path::new("/x/verdicts.ndjson"), now, 41);
     assert_eq!(name, Path::new("/x/verdicts-19700112T134640Z-41.ndjson"));
