@@ -50,7 +50,7 @@ pub struct Answer {
     pub outcomes: Vec<Outcome>,
     /// Why events were refused, if any were.
     pub refusal: Option<Arc<str>>,
-    /// Chunks that hold the verdicts, in no order.
+    /// Chunks that hold the verdicts, by their first sequence.
     pub chunks: Vec<Arc<Chunk>>,
     /// The memory that the submission was paid for with.
     pub held: Option<Permit>,
@@ -99,7 +99,9 @@ impl Answer {
     }
 
     fn chunk(&self, sequence: u64) -> Option<&Arc<Chunk>> {
-        self.chunks.iter().find(|chunk| (chunk.first()..chunk.next()).contains(&sequence))
+        // Excerpts may stand among whole chunks, so the nearest one before is not always it.
+        let end = self.chunks.partition_point(|chunk| chunk.first() <= sequence);
+        self.chunks.get(..end)?.iter().rev().find(|chunk| sequence < chunk.next())
     }
 
     /// Appends verdict `n` as one JSON object; nothing where the outcome is another.

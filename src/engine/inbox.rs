@@ -42,6 +42,8 @@ struct State {
     events: usize,
     /// A round is being committed.
     committing: bool,
+    /// When the last commit or idle work ended.
+    committed: Option<Instant>,
     closed: bool,
     /// A leader sleeps in `next`.
     asleep: bool,
@@ -60,7 +62,7 @@ pub enum Next {
     Work(VecDeque<Submission>),
     /// Nothing waits and no commit is running: commit the round in hand.
     Commit,
-    /// Nothing happened for the given time.
+    /// Nothing was committed for the given time.
     Idle,
     Closed,
 }
@@ -149,17 +151,19 @@ impl Inbox {
                 state.events = 0;
                 return Next::Work(std::mem::take(&mut state.waiting));
             }
-            if !holding && state.closed && state.waiting.is_empty() && !state.committing {
+            let nothing = !holding && !state.committing && state.waiting.is_empty();
+            if nothing && state.closed {
                 return Next::Closed;
             }
-            state.asleep = true;
-            let (woken, timeout) = self.changed.wait_timeout(state, idle).unwrap_or_else(PoisonError::into_inner);
-            state = woken;
-            state.asleep = false;
-            if timeout.timed_out() && !holding && !state.committing && state.waiting.is_empty() && !state.closed {
+            // Measured from the last commit, not from the last wait, which questions cut short.
+            if nothing && state.committed.is_none_or(|at| at.elapsed() >= idle) {
                 state.committing = true;
                 return Next::Idle;
             }
+            state.asleep = true;
+            let woken = self.changed.wait_timeout(state, idle).unwrap_or_else(PoisonError::into_inner);
+            state = woken.0;
+            state.asleep = false;
         }
     }
 
@@ -167,6 +171,7 @@ impl Inbox {
     pub fn committed(&self) {
         let mut state = self.lock();
         state.committing = false;
+        state.committed = Some(Instant::now());
         self.wake(state);
     }
 

@@ -4,7 +4,8 @@ use super::{Answer, Counters, Delivery, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_M
 use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, identity_fingerprint};
 use crate::model::{Bundle, Reasons, Scorer};
 use crate::store::{
-    BatchBuilder, Chunk, Index, LogClock, NewRecord, QuarantineEntry, REASON_BYTES_MAX, Room, Store, StoreError,
+    BatchBuilder, Chunk, Index, LogClock, NewRecord, QUARANTINE_ENTRY_BYTES_MAX, QuarantineEntry, REASON_BYTES_MAX,
+    Room, Store, StoreError,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -231,9 +232,10 @@ impl Round {
                 }
             } else {
                 let flying = self.in_flight.iter().find(|chunk| (chunk.first()..chunk.next()).contains(&sequence));
+                // Of a chunk of the store one record is kept: a thousand repeats must not hold a thousand chunks.
                 let chunk = match flying {
                     Some(chunk) => Some(Arc::clone(chunk)),
-                    None => self.store.chunk_of(sequence)?,
+                    None => self.store.chunk_of(sequence)?.and_then(|chunk| chunk.excerpt(sequence)),
                 };
                 let Some(chunk) = chunk else { continue };
                 let payload = chunk
@@ -324,9 +326,16 @@ impl Round {
                 }
                 None => {
                     let decision = bundle.decide(score);
-                    if decision != bundle.otherwise() {
+                    if bundle.wants_reasons(decision) {
                         let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
-                        found = self.scorer.reasons(row);
+                        let reasons = catch_unwind(AssertUnwindSafe(|| self.scorer.reasons(row)));
+                        // The score stands; only what raised it is not known.
+                        found = reasons.unwrap_or_else(|_| {
+                            self.scorer = bundle.scorer(WAVE_EVENTS_MAX);
+                            let reason = self.panicked("explaining");
+                            self.set_aside("unscorable", batch, event, reason);
+                            Reasons::default()
+                        });
                     }
                     (decision, Some(score))
                 }
@@ -377,6 +386,7 @@ impl Round {
     }
 
     fn push_aside(&mut self, kind: &str, source: &str, id: Option<String>, reason: String, bytes: &[u8]) {
+        let bytes = bytes.get(..QUARANTINE_ENTRY_BYTES_MAX).unwrap_or(bytes);
         self.bytes += bytes.len() + 128;
         self.quarantine.push(QuarantineEntry {
             kind: kind.to_owned(),
@@ -410,7 +420,9 @@ impl Pending {
             counter.fetch_add(1, Relaxed);
         }
         counters.answer_seconds.observe(arrived.elapsed().as_secs_f64());
-        let answer = Answer { batch, outcomes: self.outcomes, refusal: self.refusal, chunks: self.chunks, held };
+        let mut chunks = self.chunks;
+        chunks.sort_unstable_by_key(|chunk| chunk.first());
+        let answer = Answer { batch, outcomes: self.outcomes, refusal: self.refusal, chunks, held };
         Delivery { answer, reply }
     }
 }

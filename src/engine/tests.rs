@@ -97,6 +97,10 @@ fn a_repeat_gets_the_first_verdict_in_the_same_request_in_flight_later_and_after
     assert!(flying.iter().all(|line| *line == flying[0]));
 
     assert_eq!(lines(&rig.ask(&event("a", 1))), [first.clone()]);
+    // Many at once: each holds its own record, not the chunk around it.
+    let many: String = (0..50).map(|n| event(format!("m{n}"), 1)).collect();
+    let whole = lines(&rig.ask(&many));
+    assert_eq!(lines(&rig.ask(&many)), whole);
     rig.engine.close().unwrap();
     drop(rig);
     let rig = Rig::open(dir.path());
@@ -211,6 +215,23 @@ fn without_room_new_events_are_refused_and_repeats_still_answered() {
     assert_eq!(answer.outcomes[1..], [Outcome::Refused, Outcome::Refused]);
     assert!(answer.refusal.is_some());
     rig.engine.close().unwrap();
+}
+
+/// A commit failed while the next round was decided already, and held nothing but repeats of the failed one:
+/// it wrote nothing, so nothing told it, and the repeats were answered with verdicts that were not durable.
+#[test]
+fn after_a_failure_not_even_a_repeat_is_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    let rig = Rig::open(dir.path());
+    rig.ask(&event("a", 1));
+    rig.engine.fail(Failure::Bug("as if a write had failed".to_owned()));
+    let (reply, answer) = oneshot::channel();
+    let batch = rig.decoder.decode(&Form::Ndjson, Bytes::from(event("a", 1)), 0);
+    let late = Submission { batch, origin: Arc::default(), arrived: Instant::now(), held: None, reply };
+    if rig.engine.submit(late).is_ok() {
+        assert!(answer.blocking_recv().is_err());
+    }
+    assert!(matches!(rig.engine.close(), Err(Failure::Bug(_))));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::{Closed, Counters, Courier, Delivery, Submission};
 use crate::model::Bundle;
 use crate::store::{BatchBuilder, Chunk, Commit, Index, QuarantineEntry, Store, StoreError, Writer};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -119,6 +119,12 @@ impl Engine {
         &self.shared.counters
     }
 
+    /// As a failed commit does.
+    #[cfg(test)]
+    pub(super) fn fail(&self, failure: Failure) {
+        self.shared.fail(failure);
+    }
+
     /// Resolves when the engine has stopped by itself.
     pub async fn failed(&self) -> Failure {
         let mut failure = self.shared.failure.subscribe();
@@ -158,16 +164,21 @@ impl Shared {
             while self.turn()? {}
             Ok::<(), StoreError>(())
         };
-        let outcome = catch_unwind(AssertUnwindSafe(turns));
-        let failure = match outcome {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => Failure::Store(error),
+        match catch_unwind(AssertUnwindSafe(turns)) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.fail(Failure::Store(error)),
             Err(panic) => {
                 let text = panic.downcast_ref::<String>().map(String::as_str);
-                Failure::Bug(text.or(panic.downcast_ref().copied()).unwrap_or("a panic").to_owned())
+                self.fail(Failure::Bug(text.or(panic.downcast_ref().copied()).unwrap_or("a panic").to_owned()));
             }
-        };
-        // The first failure is the cause; nothing is answered any more.
+        }
+        if self.failure.borrow().is_some() {
+            self.inbox.abandon();
+        }
+    }
+
+    /// Notes why the engine ends; the first failure is the cause.
+    fn fail(&self, failure: Failure) {
         self.failure.send_if_modified(|known| {
             let first = known.is_none();
             if first {
@@ -175,17 +186,16 @@ impl Shared {
             }
             first
         });
-        self.inbox.abandon();
-        self.inbox.committed();
     }
 
     /// Leads one round and commits it. False at the end.
     fn turn(&self) -> Result<bool, StoreError> {
-        let mut round = lock(&self.round);
-        if self.failure.borrow().is_some() {
-            return Ok(false);
-        }
+        // A round in which the other thread panicked is broken: nothing of it may be committed.
+        let Ok(mut round) = self.round.lock() else { return Ok(false) };
         loop {
+            if self.failure.borrow().is_some() {
+                return Ok(false);
+            }
             match self.inbox.next(!round.is_empty(), round.is_full(), IDLE) {
                 Next::Work(mut waiting) => {
                     while let Some(submission) = waiting.pop_front() {
@@ -204,19 +214,25 @@ impl Shared {
                 }
                 Next::Commit => break,
                 Next::Idle => {
-                    let idle = lock(&self.writer).tend();
-                    self.inbox.committed();
-                    idle?;
+                    let tended = lock(&self.writer).tend();
+                    self.ended(tended)?;
                 }
                 Next::Closed => return Ok(false),
             }
         }
         let Sealed { chunks, quarantine, answered, events } = round.seal()?;
         drop(round);
-        let committed = self.commit(&chunks, quarantine, events);
-        // The other thread may commit the next round while this one answers.
-        self.inbox.committed();
-        committed?;
+        // Only this thread may commit until `ended`: the next round, also one of repeats alone, waits for it.
+        let committed = catch_unwind(AssertUnwindSafe(|| self.commit(&chunks, quarantine, events)));
+        match committed {
+            // The other thread may commit the next round while this one answers.
+            Ok(committed) => self.ended(committed)?,
+            Err(panic) => {
+                self.fail(Failure::Bug("a commit panicked".to_owned()));
+                self.inbox.committed();
+                resume_unwind(panic);
+            }
+        }
         let deliveries: Vec<_> = answered.into_iter().map(|pending| pending.answer(&self.counters)).collect();
         if deliveries.len() > 1 {
             (self.courier)(deliveries);
@@ -226,8 +242,21 @@ impl Shared {
         Ok(true)
     }
 
+    /// Ends a commit. A failure is known before the next one may begin: a round that holds only repeats of
+    /// the failed one writes nothing, and would else be answered as if they were durable.
+    fn ended(&self, outcome: Result<(), StoreError>) -> Result<(), StoreError> {
+        if let Err(error) = &outcome {
+            self.fail(Failure::Store(error.clone()));
+        }
+        self.inbox.committed();
+        outcome
+    }
+
     fn commit(&self, chunks: &[Arc<Chunk>], quarantine: Vec<QuarantineEntry>, events: usize) -> Result<(), StoreError> {
         let mut seat = lock(&self.writer);
+        if let Some(failure) = self.failure.borrow().as_ref() {
+            return Err(StoreError::Latched(failure.to_string()));
+        }
         if chunks.is_empty() && quarantine.is_empty() {
             if seat.tended.elapsed() >= TEND_EVERY {
                 seat.tend()?;

@@ -121,6 +121,16 @@ impl BatchBuilder {
     }
 }
 
+impl Chunk {
+    /// A chunk of one record alone; None where it is not in this one.
+    #[must_use]
+    pub fn excerpt(&self, sequence: u64) -> Option<Arc<Self>> {
+        let mut builder = BatchBuilder::new(sequence);
+        builder.append(&NewRecord::of(&self.get(sequence)?)).ok()?;
+        builder.seal().pop()
+    }
+}
+
 impl Open {
     /// Whether the record went in; if not, nothing changed.
     fn append(&mut self, record: &NewRecord<'_>, sequence: u64) -> bool {

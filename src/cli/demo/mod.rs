@@ -17,6 +17,7 @@ use daemon::Daemon;
 use report::Figures;
 use sender::{Progress, send_all};
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -51,6 +52,8 @@ pub enum DemoError {
     NotEmpty(PathBuf),
     #[error("the daemon {what}; its log is {}", log.display())]
     Daemon { what: String, log: PathBuf },
+    #[error("a sender ended: {0}")]
+    Sender(String),
     #[error("cannot start a runtime: {0}")]
     Runtime(io::Error),
     #[error("{0}")]
@@ -86,7 +89,7 @@ impl Demo {
             None => (std::env::temp_dir().join(format!("verdictd-demo-{}", std::process::id())), true),
         };
         let fail = |error| DemoError::File { what: "cannot make", path: folder.clone(), error };
-        std::fs::create_dir_all(&folder).map_err(fail)?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(fail)?;
         let folder = folder.canonicalize().map_err(fail)?;
         if std::fs::read_dir(&folder).map_err(fail)?.next().is_some() {
             return Err(DemoError::NotEmpty(folder));

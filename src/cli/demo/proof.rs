@@ -89,20 +89,31 @@ fn compare(plan: &Plan, answers: &Answers, lines: &[Vec<u8>], quarantine: &[(Str
     for id in by_id.keys().filter(|id| !known.contains(*id)) {
         proof.find(format!("the sink has a verdict for {id}, which was never sent"));
     }
-    let kept: HashSet<&[u8]> =
-        quarantine.iter().filter(|(kind, _)| kind == "malformed").map(|(_, bytes)| bytes.as_slice()).collect();
-    let missing = plan.malformed().filter(|bytes| !kept.contains(bytes)).count();
-    if missing > 0 {
-        proof.find(format!("{missing} malformed events are not in quarantine"));
+    if proof.acked != plan.events() {
+        proof.find(format!("{} events sent, but {} acknowledged", plan.events(), proof.acked));
     }
-    let conflicts = quarantine.iter().filter(|(kind, _)| kind == "conflict").count();
-    if conflicts < proof.conflicts {
-        proof.find(format!("{} conflicts, but {conflicts} in quarantine", proof.conflicts));
-    }
+    proof.quarantine(plan, answers, quarantine);
     proof
 }
 
 impl Proof {
+    /// Each bad event stands in quarantine, once for each time it arrived.
+    fn quarantine(&mut self, plan: &Plan, answers: &Answers, quarantine: &[(String, Vec<u8>)]) {
+        let kept =
+            |kind: &'static str| quarantine.iter().filter(move |(k, _)| k == kind).map(|(_, bytes)| bytes.as_slice());
+        let known: HashSet<&[u8]> = kept("malformed").collect();
+        let missing = plan.malformed().filter(|bytes| !known.contains(bytes)).count();
+        if missing > 0 {
+            self.find(format!("{missing} malformed events are not in quarantine"));
+        }
+        for (kind, sent) in [("malformed", self.malformed), ("conflict", self.conflicts)] {
+            let found = kept(kind).count();
+            if !(sent..=sent + answers.resent).contains(&found) {
+                self.find(format!("{sent} events are {kind}, but {found} stand in quarantine"));
+            }
+        }
+    }
+
     fn find(&mut self, finding: String) {
         if self.findings.len() < FINDINGS_MAX {
             self.findings.push(finding);

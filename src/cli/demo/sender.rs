@@ -23,6 +23,9 @@ pub struct Answered {
 pub struct Answers {
     pub answered: Vec<Answered>,
     pub single_times: Vec<Duration>,
+    /// Lines of bodies that were sent more than once, because the daemon was away: each may have been taken
+    /// each time, and a bad one may then stand in quarantine as often.
+    pub resent: usize,
 }
 
 /// How far the senders are.
@@ -59,11 +62,10 @@ pub async fn send_all(plan: Arc<Plan>, socket: PathBuf, progress: Arc<Progress>)
         .collect();
     let mut all = Answers::default();
     for sender in senders {
-        if let Ok(answers) = sender.await {
-            let mut answers = answers?;
-            all.answered.append(&mut answers.answered);
-            all.single_times.append(&mut answers.single_times);
-        }
+        let mut answers = sender.await.map_err(|error| DemoError::Sender(error.to_string()))??;
+        all.answered.append(&mut answers.answered);
+        all.single_times.append(&mut answers.single_times);
+        all.resent += answers.resent;
     }
     Ok(all)
 }
@@ -94,6 +96,9 @@ async fn send(plan: Arc<Plan>, n: usize, socket: PathBuf, progress: Arc<Progress
                 }
             }
         };
+        if tries > 0 {
+            answers.resent += lines.len() * tries;
+        }
         let mut texts = answer.body.split(|byte| *byte == b'\n');
         for line in lines {
             let text = texts.next().unwrap_or_default().to_vec();
