@@ -15,15 +15,16 @@
 //! take to renew them is what `room` asks for. Elsewhere free space is compared with [`RESERVE_BYTES`].
 //! Commits without new events (cursors, trimming) may use the deeper reserve, so that draining goes on.
 //!
-//! The ballast is a file that is removed when a start, or a commit without new events, finds really nothing
-//! left; it is made anew when there is room.
+//! The ballast is a file that is given up when there is really nothing left: half of it by a commit, so that
+//! what is on its way and draining go on; the rest only by a start, which needs some bytes too. A new store
+//! makes it at once, any other within seconds of its start, as soon as there is room.
 
 use super::error::StoreError;
 use super::layout::Layout;
 use rustix::fs::FallocateFlags;
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -110,6 +111,8 @@ impl Space {
 pub struct Disk {
     layout: Layout,
     budget: u64,
+    /// The store was made just now, and has the ballast made with it.
+    created: bool,
     room: AtomicU8,
     tight: AtomicBool,
     live: AtomicU64,
@@ -122,10 +125,11 @@ pub struct Disk {
 }
 
 impl Disk {
-    pub fn new(layout: Layout, budget: u64) -> Self {
+    pub fn new(layout: Layout, budget: u64, created: bool) -> Self {
         Self {
             layout,
             budget,
+            created,
             room: AtomicU8::new(0),
             tight: AtomicBool::new(false),
             live: AtomicU64::new(0),
@@ -157,9 +161,9 @@ impl Disk {
         self.file.store(length, Ordering::Relaxed);
         let mut refreshed = self.refreshed.lock().unwrap_or_else(PoisonError::into_inner);
         if refreshed.is_none_or(|at| at.elapsed() >= REFRESH_EVERY) {
-            // The ballast is not made at open: that must not wait for it.
+            // Only the first open of all waits for the ballast.
             let is_open = refreshed.replace(Instant::now()).is_none();
-            self.refresh(length, !is_open)?;
+            self.refresh(length, !is_open || self.created)?;
         }
         drop(refreshed);
         let ahead = self.allocate_ahead(file, length);
@@ -208,12 +212,29 @@ impl Disk {
         self.others.store(all.saturating_sub(file).saturating_sub(ballast), Ordering::Relaxed);
         // Truncation gives the blocks ahead back: ask for them anew.
         self.ahead.store(0, Ordering::Relaxed);
-        if free < DEEP_RESERVE_BYTES && drop_ballast(&self.layout) {
-            tracing::error!("the disk is full: the ballast is given up so that draining can go on");
+        if free < DEEP_RESERVE_BYTES && ballast > BALLAST_BYTES / 2 {
+            self.halve_ballast();
         } else if with_ballast && ballast < BALLAST_BYTES {
             make_ballast(&self.layout, free)?;
         }
         Ok(())
+    }
+
+    /// Before a commit on a full disk: what was on its way when the disk became full still gets its room.
+    pub fn make_way(&self) -> Result<(), StoreError> {
+        let ballast = fs::metadata(self.layout.ballast()).map_or(0, |meta| meta.len());
+        if ballast > BALLAST_BYTES / 2 && free_bytes(&self.layout.dir)? < DEEP_RESERVE_BYTES {
+            self.halve_ballast();
+        }
+        Ok(())
+    }
+
+    fn halve_ballast(&self) {
+        let path = self.layout.ballast();
+        match File::options().write(true).open(&path).and_then(|file| file.set_len(BALLAST_BYTES / 2)) {
+            Ok(()) => tracing::error!("the disk is full: half the ballast is given up so that draining can go on"),
+            Err(error) => tracing::error!(%error, "the disk is full and the ballast cannot be given up"),
+        }
     }
 
     pub fn used(&self) -> u64 {
@@ -264,10 +285,11 @@ fn make_ballast(layout: &Layout, free: u64) -> Result<(), StoreError> {
     let Err(error) = written else { return Ok(()) };
     let _ = fs::remove_file(&path);
     // Without room for it there is none; any other error is the medium's.
-    if error.kind() == ErrorKind::StorageFull { Ok(()) } else { Err(StoreError::io("write", &path, &error)) }
+    let error = StoreError::io("write", &path, &error);
+    if error.is_full() { Ok(()) } else { Err(error) }
 }
 
-/// Gives the ballast up, if it is there. Says whether it was.
+/// Gives all of the ballast up, if it is there. Says whether it was.
 pub fn drop_ballast(layout: &Layout) -> bool {
     fs::remove_file(layout.ballast()).is_ok()
 }

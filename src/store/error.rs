@@ -25,9 +25,6 @@ pub enum StoreError {
     /// A text of a record, an offset or a name is longer than the store takes.
     #[error("{what} has {bytes} bytes, at most {limit} are stored")]
     TooLong { what: &'static str, bytes: usize, limit: usize },
-    /// There is no room for new events (see [`super::Room`]); nothing of the commit was written.
-    #[error("no room for new events: {0}")]
-    NoRoom(String),
     /// An earlier write or sync failed; nothing is committed any more.
     #[error("nothing is committed after a failed write: {0}")]
     Latched(String),
@@ -42,6 +39,12 @@ pub enum StoreError {
 impl StoreError {
     pub(crate) fn io(what: &'static str, path: &Path, error: &io::Error) -> Self {
         Self::Io { what, path: path.to_owned(), message: error.to_string(), kind: error.kind() }
+    }
+
+    /// Whether it is space that is missing: no block is free, or a quota is used up.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Io { kind: io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, .. })
     }
 
     /// Whether the state directory's medium failed (exit code 74), not a rule of use.

@@ -247,6 +247,12 @@ impl Inspector {
                 report.next_sequence, tip.next
             ));
         }
+        for (name, next) in report.cursors.iter().filter(|(_, next)| *next > report.next_sequence) {
+            report.damage.push(format!(
+                "the log ends before sequence {}, the sink {name} has confirmed all before {next}",
+                report.next_sequence
+            ));
+        }
         Ok(())
     }
 }

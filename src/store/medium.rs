@@ -218,10 +218,15 @@ impl Iterator for Scan {
     }
 }
 
-/// Calls the engine, with a panic as an error.
+/// Calls the engine, with a panic as an error. That space is missing says nothing of the store: it must not be
+/// taken for damage.
 fn guard<T>(what: &'static str, call: impl FnOnce() -> sled::Result<T>) -> Result<T, StoreError> {
     let message = match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => return Ok(value),
+        Ok(Err(sled::Error::Io(error))) => match StoreError::io(what, Path::new("store/db"), &error) {
+            full if full.is_full() => return Err(full),
+            _ => error.to_string(),
+        },
         Ok(Err(error)) => error.to_string(),
         Err(panic) => panic
             .downcast_ref::<String>()

@@ -1,6 +1,6 @@
 //! Opening the store: the lock, recovery, and the parts handed out.
 
-use super::disk::Disk;
+use super::disk::{self, Disk};
 use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::index::Index;
@@ -36,12 +36,32 @@ pub struct Opened {
 /// [`StoreError::Held`] when another process has it, [`StoreError::NewerFormat`] when a later release wrote it,
 /// otherwise when the medium fails.
 pub fn open(options: &Options) -> Result<Opened, StoreError> {
-    let mut laps = Laps::start();
     let mut recovery = Recovery::default();
+    let mut laps = Laps::start();
+    let error = match attempt(options, &mut recovery, &mut laps) {
+        Ok(opened) => return Ok(Opened { recovery, ..opened }),
+        Err(error) if error.is_full() => error,
+        Err(error) => return Err(error),
+    };
+    // What the file system said of its free space did not hold, as with quotas.
+    if !disk::drop_ballast(&Layout::new(&options.dir)) {
+        return Err(error);
+    }
+    tracing::error!(%error, "the disk is full: the ballast is given up so that the store can be opened");
+    if laps.engine {
+        // The engine keeps its file locked in this process: only the next start can use what is free now.
+        return Err(error);
+    }
+    recovery = Recovery { ballast_given_up: true, ..Recovery::default() };
+    let opened = attempt(options, &mut recovery, &mut Laps::start())?;
+    Ok(Opened { recovery, ..opened })
+}
+
+fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Result<Opened, StoreError> {
     let layout = Layout::new(&options.dir);
     layout::make_dir(&layout.dir)?;
     let lock = Lock::take(&layout.lock(), &options.instance)?;
-    let Recovered { medium, mut state, folded } = recover::recover(&layout, options, &mut recovery, &mut laps)?;
+    let Recovered { medium, mut state, folded } = recover::recover(&layout, options, recovery, laps)?;
     let gaps = recover::read_gaps(&medium)?;
     let lost: u64 = gaps.iter().map(|(from, to)| to - from).sum();
     if recovery.salvaged_to.is_some() {
@@ -78,7 +98,7 @@ pub fn open(options: &Options) -> Result<Opened, StoreError> {
         (0..keys::FILLERS).for_each(|n| batch.insert(&keys::filler(n), &[]));
     }
     medium.write(batch)?;
-    laps.lap(&mut recovery, "first write");
+    laps.lap(recovery, "first write");
 
     let store = Arc::new(Store {
         seed: state.seed,
@@ -88,7 +108,7 @@ pub fn open(options: &Options) -> Result<Opened, StoreError> {
         orphans,
         figures,
         index: Arc::clone(folded.index.figures()),
-        disk: Disk::new(layout.clone(), options.disk_bytes),
+        disk: Disk::new(layout.clone(), options.disk_bytes, recovery.created),
         disk_budget: options.disk_bytes,
         blobs: layout::has_blobs(&layout),
         medium,
@@ -111,20 +131,14 @@ pub fn open(options: &Options) -> Result<Opened, StoreError> {
         when_full: options.when_full,
         state_age: 0,
     };
-    laps.lap(&mut recovery, "rest");
-    Ok(Opened { store, index: folded.index, writer, recovery })
+    laps.lap(recovery, "rest");
+    Ok(Opened { store, index: folded.index, writer, recovery: Recovery::default() })
 }
 
 type Cursors = (Vec<Sink>, Vec<(String, u64)>);
 
 fn read_cursors(medium: &Medium, options: &Options, state: &State) -> Result<Cursors, StoreError> {
-    let mut stored = Vec::new();
-    for entry in medium.scan(keys::CURSOR, &[keys::CURSOR]) {
-        let (_, value) = entry?;
-        let framed = frame::unwrap(Kind::Cursor, &value).ok();
-        let cursor = framed.as_ref().and_then(|framed| state::decode_cursor(&framed.body).ok());
-        stored.extend(cursor.map(|(name, next)| (name.to_owned(), next)));
-    }
+    let mut stored = recover::read_cursors(medium)?;
     let mut sinks = Vec::new();
     for decl in &options.sinks {
         let known = stored.iter().position(|(name, _)| *name == decl.name).map(|at| stored.swap_remove(at).1);

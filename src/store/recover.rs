@@ -23,18 +23,22 @@ pub struct Recovered {
     pub folded: Folded,
 }
 
-/// Times the phases of an open.
-pub struct Laps(Instant);
+/// Times the phases of an open, and knows how far it came.
+pub struct Laps {
+    since: Instant,
+    /// The engine is open: after an error from here on it may stay so for as long as the process runs.
+    pub engine: bool,
+}
 
 impl Laps {
     pub fn start() -> Self {
-        Self(Instant::now())
+        Self { since: Instant::now(), engine: false }
     }
 
     pub fn lap(&mut self, recovery: &mut Recovery, name: &'static str) {
         let now = Instant::now();
-        recovery.phases.push((name, (now - self.0).as_secs_f64() * 1e3));
-        self.0 = now;
+        recovery.phases.push((name, (now - self.since).as_secs_f64() * 1e3));
+        self.since = now;
     }
 }
 
@@ -46,11 +50,11 @@ pub fn recover(
     laps: &mut Laps,
 ) -> Result<Recovered, StoreError> {
     if disk::free_bytes(&layout.dir)? < disk::DEEP_RESERVE_BYTES {
-        recovery.ballast_given_up = disk::drop_ballast(layout);
+        recovery.ballast_given_up |= disk::drop_ballast(layout);
     }
     let tip = Tip::read(&layout.tip());
     if let Some(damaged) = salvage::unfinished(layout)
-        && let Some(medium) = rebuild(layout, options, &damaged, recovery)?
+        && let Some(medium) = rebuild(layout, options, &damaged, recovery, laps)?
     {
         return open_rebuilt(medium, layout, options, recovery, laps);
     }
@@ -70,6 +74,7 @@ pub fn recover(
     laps.lap(recovery, "look");
     let loss = match Medium::open(&layout.store(), options.cache_bytes, options.on_stuck) {
         Ok(medium) => {
+            laps.engine = true;
             laps.lap(recovery, "engine");
             match read(medium, layout, options, tip, recovery, laps)? {
                 Ok(recovered) => {
@@ -86,7 +91,7 @@ pub fn recover(
     };
     tracing::error!(%loss, "the store lost what was durable: it is rebuilt from what still stands in its file");
     let evidence = evidence.map_or_else(|| salvage::keep_evidence(layout, &look.tail, false), Ok)?;
-    match rebuild(layout, options, &evidence, recovery)? {
+    match rebuild(layout, options, &evidence, recovery, laps)? {
         Some(medium) => open_rebuilt(medium, layout, options, recovery, laps),
         None => Err(StoreError::Engine { what: "rebuild the store", message: loss }),
     }
@@ -97,7 +102,9 @@ fn rebuild(
     options: &Options,
     damaged: &Path,
     recovery: &mut Recovery,
+    laps: &mut Laps,
 ) -> Result<Option<Medium>, StoreError> {
+    laps.engine = true;
     let salvage::Salvaged { medium, known_lost } = salvage::run(layout, options, damaged)?;
     recovery.lost_now = known_lost;
     recovery.salvaged_to = Some(damaged.to_owned());
@@ -136,9 +143,11 @@ fn read(
         };
         let folded = fold(&medium, options, &state, recovery)?;
         let gaps = read_gaps(&medium)?;
-        Ok(Ok((state, folded, gaps)))
+        // What a sink has confirmed was durable: sequences below a cursor are never given again.
+        let cursors = read_cursors(&medium)?.into_iter().map(|(_, next)| next).max().unwrap_or(0);
+        Ok(Ok((state, folded, gaps, cursors)))
     });
-    let (state, folded, gaps) = match read {
+    let (state, folded, gaps, cursors) = match read {
         Ok(Ok(read)) => read,
         Ok(Err(loss)) => return Ok(Err(loss)),
         Err(StoreError::Engine { message, .. }) => return Ok(Err(message)),
@@ -150,10 +159,24 @@ fn read(
         return Ok(Err(format!("sequences {from} to {} are missing", to - 1)));
     }
     let next = folded.next.max(state.next);
-    match tip.filter(|tip| tip.next > next) {
-        Some(tip) => Ok(Err(format!("the log ends before sequence {next}, it was durable before {}", tip.next))),
-        None => Ok(Ok(Recovered { medium, state, folded })),
+    match tip.map_or(0, |tip| tip.next).max(cursors) {
+        durable if durable > next => {
+            Ok(Err(format!("the log ends before sequence {next}, it was durable before {durable}")))
+        }
+        _ => Ok(Ok(Recovered { medium, state, folded })),
     }
+}
+
+/// The stored cursors: name, next sequence.
+pub fn read_cursors(medium: &Medium) -> Result<Vec<(String, u64)>, StoreError> {
+    let mut stored = Vec::new();
+    for entry in medium.scan(keys::CURSOR, &[keys::CURSOR]) {
+        let (_, value) = entry?;
+        let framed = frame::unwrap(Kind::Cursor, &value).ok();
+        let cursor = framed.as_ref().and_then(|framed| state::decode_cursor(&framed.body).ok());
+        stored.extend(cursor.map(|(name, next)| (name.to_owned(), next)));
+    }
+    Ok(stored)
 }
 
 /// Ranges of sequences known to be missing.

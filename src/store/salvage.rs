@@ -109,6 +109,12 @@ impl Found {
         taken.into_iter().map(|(from, (to, body))| (from, to, body)).collect()
     }
 
+    /// The greatest cursor.
+    fn confirmed(&self) -> u64 {
+        let cursors = self.small.values().filter(|(_, kind, _)| *kind == Kind::Cursor);
+        cursors.filter_map(|(.., body)| state::decode_cursor(body).ok()).map(|(_, next)| next).max().unwrap_or(0)
+    }
+
     fn state(&self) -> Option<State> {
         let (_, _, body) = self.small.get(&keys::named(keys::META, state::STATE))?;
         State::decode(body).ok()
@@ -200,9 +206,10 @@ fn write_all(medium: &Medium, found: &Found, tip: Option<Tip>) -> Result<u64, St
     let commit = commit.get_or_insert(0);
     let mut batch = Writing { medium, batch: Batch::default(), bytes: 0 };
     let (mut gaps, next) = write_chunks(&mut batch, found, floor, *commit)?;
-    let tip_next = tip.map_or(0, |tip| tip.next);
-    if tip_next > next {
-        gaps.push((next, tip_next));
+    // The log was durable up to where the tip says, and to where a sink has confirmed it.
+    let durable = tip.map_or(0, |tip| tip.next).max(found.confirmed());
+    if durable > next {
+        gaps.push((next, durable));
     }
     // Those known before stay listed: what was lost is not forgotten when the log has moved past it.
     let old = found.small.get(&keys::named(keys::META, state::GAPS));
@@ -213,7 +220,7 @@ fn write_all(medium: &Medium, found: &Found, tip: Option<Tip>) -> Result<u64, St
     let state = State {
         format: FORMAT,
         seed: known.map(|state| state.seed).or(tip.map(|tip| tip.seed)).unwrap_or_else(rand::random),
-        next: next.max(tip_next).max(known.map_or(1, |state| state.next)),
+        next: next.max(durable).max(known.map_or(1, |state| state.next)),
         log_floor: floor,
         quarantine_next: known.map_or(1, |state| state.quarantine_next),
         generation: (*commit >> 40).max(known.map_or(0, |state| state.generation)),

@@ -127,12 +127,14 @@ impl Store {
         self.sink(sink).map(|sink| sink.next.load(Ordering::Acquire))
     }
 
-    /// Moves a sink's cursor: everything below `next` is confirmed. Stored with the next commit or
+    /// Moves a sink's cursor: everything below `next` is confirmed, at most what is committed. Stored with the next commit or
     /// [`super::Writer::maintain`].
     ///
     /// # Errors
     /// [`StoreError::NoSuchSink`].
     pub fn set_cursor(&self, sink: &str, next: u64) -> Result<(), StoreError> {
+        // A cursor beyond the log's end would, at the next start, stand for a loss.
+        let next = next.min(self.committed());
         self.sink(sink).map(|sink| sink.next.store(next, Ordering::Release))
     }
 

@@ -88,10 +88,16 @@ impl Writer {
     /// of trimming and merging along.
     ///
     /// # Errors
-    /// [`StoreError::NoRoom`], [`StoreError::OutOfOrder`] and [`StoreError::TooLong`]: nothing was written, the
-    /// writer goes on. Any other: the medium failed, and every later call fails with [`StoreError::Latched`].
+    /// [`StoreError::OutOfOrder`] and [`StoreError::TooLong`]: nothing was written, the writer goes on. Any other:
+    /// the medium failed, and every later call fails with [`StoreError::Latched`].
+    ///
+    /// Whether there is room is the caller's question ([`Store::room`]) before it decides events: what it has
+    /// decided is committed also when the disk has become full meanwhile. That is what the reserve is for.
     pub fn commit(&mut self, commit: &Commit) -> Result<Committed, StoreError> {
         self.check(commit)?;
+        if self.store.disk.room() == Room::DiskFull {
+            self.store.disk.make_way()?;
+        }
         self.commit += 1;
         let mut pending = Pending { empty: true, ..Pending::default() };
         for chunk in &commit.chunks {
@@ -161,12 +167,6 @@ impl Writer {
                 }
             }
         }
-        let takes_room = !commit.is_empty() && (!commit.chunks.is_empty() || !commit.quarantine.is_empty());
-        match self.store.disk.room() {
-            // What was on its way when the budget was reached still fits into the reserve.
-            Room::DiskFull if takes_room => Err(StoreError::NoRoom(Room::DiskFull.to_string())),
-            _ => Ok(()),
-        }?;
         Ok(())
     }
 

@@ -38,20 +38,17 @@ pub enum Ending {
     Done,
     /// By an error of the medium.
     Io,
-    NoRoom,
     /// By anything else: a panic, a signal.
     Other,
 }
 
 const IO: i32 = 74;
-const NO_ROOM: i32 = 75;
 
 impl Ending {
     pub fn of(status: ExitStatus) -> Self {
         match status.code() {
             Some(0) => Self::Done,
             Some(IO) => Self::Io,
-            Some(NO_ROOM) => Self::NoRoom,
             _ => Self::Other,
         }
     }
@@ -109,7 +106,6 @@ fn load() {
     };
     let code = match &ended {
         Ok(()) => 0,
-        Err(StoreError::NoRoom(_)) => NO_ROOM,
         Err(error) if error.is_medium() => IO,
         Err(_) => 1,
     };

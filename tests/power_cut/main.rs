@@ -229,7 +229,7 @@ fn writing_into_a_full_disk_loses_nothing_either() {
     // It does not ask whether there is room, so that the disk itself says no.
     let task = Task { ignore_room: true, ..Task::new(seed, 100_000) };
     let Some(run) = run(Setup { size_bytes: 32 << 20, ..Setup::default() }, task, None) else { return };
-    assert_ne!(Ending::of(run.ended.status), Ending::Done, "{:?}", run.ended);
+    assert_eq!(Ending::of(run.ended.status), Ending::Io, "{:?}", run.ended);
     must_not_ack_behind_the_error(&run, "a full disk");
     let end = run.fs.operations();
     let failed = run.cut(&[(end, Names::Strict, Rest::Nothing), (end, Names::Journal, Rest::All)]);

@@ -160,3 +160,29 @@ fn a_salvage_that_is_cut_off_is_done_again() {
         assert!(damaged(&copy).join("done").exists());
     }
 }
+
+#[test]
+fn a_sequence_that_a_sink_has_confirmed_is_not_given_again_when_it_is_lost() {
+    let dir = tempfile::tempdir().expect("dir");
+    let mut rig = Rig::open(&options(dir.path()));
+    rig.load("a", 99);
+    // As if there had been more, and neither the log's end nor the tip knew of it.
+    let cursor = state::encode_cursor("file", 150);
+    let mut batch = medium::Batch::default();
+    batch.insert(keys::named(keys::CURSOR, "file"), frame::wrap(frame::Kind::Cursor, 1 << 50, &cursor));
+    rig.store.medium.write(batch).expect("write");
+    drop((rig.writer, rig.store));
+    assert_eq!(inspect::report(dir.path()).expect("report").damage.len(), 1);
+    let mut rig = Rig::open(&options(dir.path()));
+    assert_eq!((rig.recovery.lost_now, rig.store.stats().lost), (50, 50));
+    assert_eq!(rig.log(1).len(), 99);
+    assert_eq!(rig.add("new"), 150);
+    rig.commit();
+    assert_eq!(rig.log(rig.store.cursor("file").expect("cursor")), vec![(150, String::from("new"))]);
+    drop((rig.writer, rig.store));
+    let rig = Rig::open(&options(dir.path()));
+    assert_eq!((rig.recovery.lost_now, rig.store.stats().lost), (0, 50));
+    // Nor can a cursor get there.
+    rig.store.set_cursor("file", 1000).expect("cursor");
+    assert_eq!(rig.store.cursor("file").expect("cursor"), 151);
+}

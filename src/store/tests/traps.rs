@@ -112,7 +112,7 @@ fn a_later_format_is_refused_with_what_to_do() {
     assert!(matches!(inspect::report(dir.path()), Err(StoreError::NewerFormat { .. })));
 }
 
-/// In a process of its own, whose files may not grow over some length: writes fail with EFBIG there.
+/// In a process of its own, whose files may not grow over 9 MiB, the ballast among them: writes fail with EFBIG there.
 #[test]
 fn a_failed_write_is_an_error_and_the_last() {
     if let Some(dir) = std::env::var_os("STORE_TEST_FAILING_DIR") {
@@ -120,7 +120,7 @@ fn a_failed_write_is_an_error_and_the_last() {
     }
     let dir = tempfile::tempdir().expect("dir");
     let program = std::env::current_exe().expect("exe");
-    let script = "trap '' XFSZ; ulimit -f 6144; exec \"$0\" --exact store::tests::traps::a_failed_write_is_an_error_and_the_last --nocapture";
+    let script = "trap '' XFSZ; ulimit -f 18432; exec \"$0\" --exact store::tests::traps::a_failed_write_is_an_error_and_the_last --nocapture";
     let output = std::process::Command::new("sh")
         .args(["-c", script])
         .arg(program)
@@ -162,4 +162,21 @@ fn fail_in(dir: &Path) {
     assert!(matches!(again, Err(StoreError::Latched(_))), "{again:?}");
     assert!(matches!(rig.writer.maintain(), Err(StoreError::Latched(_))));
     assert!(rig.store.stats().failed.is_some());
+}
+
+/// The device that is always full stands in for a file that the start writes, whatever free space there is.
+#[test]
+fn a_start_that_finds_no_space_gives_the_ballast_up() {
+    let dir = tempfile::tempdir().expect("dir");
+    let mut rig = Rig::open(&options(dir.path()));
+    rig.load("a", 10);
+    drop((rig.writer, rig.store));
+    let ballast = dir.path().join("ballast");
+    assert_eq!(fs::metadata(&ballast).expect("made with the store").len(), BALLAST_BYTES);
+    std::os::unix::fs::symlink("/dev/full", dir.path().join("segments.new")).expect("link");
+    let error = open(&options(dir.path())).err().expect("no space");
+    assert!(error.is_full() && error.is_medium(), "{error}");
+    assert!(!ballast.exists());
+    fs::remove_file(dir.path().join("segments.new")).expect("unlink");
+    assert_eq!(Rig::open(&options(dir.path())).log(1).len(), 10);
 }
