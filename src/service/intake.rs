@@ -19,15 +19,22 @@ pub struct SourceIntake {
 }
 
 impl SourceIntake {
-    /// Decodes a body. Should that panic, the whole body is one bad record: it must not bring the process
-    /// down at each repeat.
+    /// Decodes a body. The decoder catches the panics of single records; should it panic itself, the whole
+    /// body is one bad record: it must not bring the process down at each repeat.
     fn decode(&self, form: &Form, body: &bytes::Bytes) -> EventBatch {
         let decode = || self.decoder.decode(form, body.clone(), Timestamp::now().0);
-        catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
+        let batch = catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
+            let reason = "internal error while decoding";
+            EventBatch { panics: 1, ..self.decoder.whole_as_bad(BadKind::Malformed, reason, body.clone()) }
+        });
+        for _ in 0..batch.panics {
             self.engine.counters().add_panic();
-            tracing::error!(source = self.origin.name, "a body made the code panic: it is set aside; please report it");
-            self.decoder.whole_as_bad(BadKind::Malformed, "internal error while decoding", body.clone())
-        })
+            tracing::error!(
+                source = self.origin.name,
+                "an event made the code panic: it is set aside; please report it"
+            );
+        }
+        batch
     }
 
     async fn ask(&self, batch: EventBatch, permit: Permit) -> Result<engine::Answer, Problem<'static>> {
