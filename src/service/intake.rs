@@ -7,6 +7,7 @@ use crate::store::Store;
 use crate::verdict::write_json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
@@ -27,12 +28,10 @@ impl SourceIntake {
             let reason = "internal error while decoding";
             EventBatch { panics: 1, ..self.decoder.whole_as_bad(BadKind::Malformed, reason, body.clone()) }
         });
-        for _ in 0..batch.panics {
-            self.engine.counters().add_panic();
-            tracing::error!(
-                source = self.origin.name,
-                "an event made the code panic: it is set aside; please report it"
-            );
+        if batch.panics > 0 {
+            let (source, events) = (&self.origin.name, batch.panics);
+            (0..events).for_each(|_| self.engine.counters().add_panic());
+            tracing::error!(source, events, "events made the code panic: they are set aside; please report it");
         }
         batch
     }
@@ -67,6 +66,10 @@ impl Intake for SourceIntake {
         }
     }
 
+    fn refused(&self, events: u64) {
+        self.origin.refused.fetch_add(events, Relaxed);
+    }
+
     async fn find(&self, source: &str, id: &str) -> Result<Option<Vec<u8>>, Problem<'static>> {
         let found = self.engine.find(source, id).await;
         let found = found.map_err(|_| Problem::busy("verdictd is stopping"))?;
@@ -81,6 +84,10 @@ impl Intake for SourceIntake {
 }
 
 impl Answer for engine::Answer {
+    fn into_held(self) -> Option<Permit> {
+        self.held
+    }
+
     fn len(&self) -> usize {
         self.outcomes.len()
     }
