@@ -12,7 +12,7 @@ pub struct Limits {
     pub event: Size,
     /// One request body.
     pub request: Size,
-    /// Open connections of each listener.
+    /// Open connections of all sources.
     pub connections: usize,
     /// For a request to arrive whole, and for an idle connection to send the next.
     pub timeout: Period,
@@ -46,7 +46,7 @@ pub(super) const CONNECTIONS: Key = Key::new(
     "connections",
     Kind::Integer { min: 1, max: 65_536 },
     Preset::Default("256"),
-    "Open connections of each listener. One more is told 503 and closed.",
+    "Open connections of all sources together. One more is told 503 and closed.",
 );
 pub(super) const TIMEOUT: Key = Key::new(
     "timeout",

@@ -99,6 +99,8 @@ pub struct EventBatch {
     pub text: String,
     pub items: Vec<Item>,
     pub fields: Vec<Field>,
+    /// Records that made the code panic: each a bug, and a bad record.
+    pub panics: u32,
 }
 
 impl EventBatch {

@@ -86,26 +86,32 @@ impl Context {
     }
 }
 
-/// Walks a structured CloudEvent whose first byte `peek` announces; returns its context and the
-/// fingerprint of its data. Pointers count from `data`.
+/// Walks a structured CloudEvent whose first byte `peek` announces; returns the fingerprint of its data and
+/// puts its attributes into `context`, those before a fault too. Pointers count from `data`.
+///
+/// # Errors
+/// When it is no JSON, or no CloudEvent.
 pub fn structured(
     walk: &mut Walk<'_>,
     jiter: &mut Jiter<'_>,
     peek: Peek,
     depth: usize,
-) -> Result<(Context, u64), Stop> {
+    context: &mut Context,
+) -> Result<u64, Stop> {
     if peek != Peek::Object {
         return Err(Stop::Shape("expected a CloudEvent, which is a JSON object".to_owned()));
     }
-    let mut context = Context::default();
     let mut data = walk.hasher.word(b'-');
     let mark = walk.names_mark();
     let mut next = jiter.known_object().map_err(JsonFault::from)?;
     let mut wrong_type = None;
+    let (mut has_data, mut has_base64) = (false, false);
     while let Some(name) = next {
         walk.note_name(mark, walk.hasher.text(name.as_bytes()), name)?;
         let is_data = name == "data";
         let is_base64 = name == "data_base64";
+        has_data |= is_data;
+        has_base64 |= is_base64;
         let slot = context.slot(name);
         let told = slot.is_some().then(|| name.to_owned());
         let peek = jiter.peek().map_err(JsonFault::from)?;
@@ -138,7 +144,10 @@ pub fn structured(
     if let Some(name) = wrong_type {
         return Err(Stop::Shape(format!("{name}: expected a string, as CloudEvents 1.0 requires")));
     }
-    Ok((context, data))
+    if has_data && has_base64 {
+        return Err(Stop::Shape("expected data or data_base64, found both".to_owned()));
+    }
+    Ok(data)
 }
 
 /// `data_base64`: the same data as its JSON written out, if it is JSON; else just bytes without fields.

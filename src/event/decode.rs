@@ -1,7 +1,8 @@
 //! From the bytes of a request to an [`EventBatch`].
 //!
-//! Never fails as a whole: what is no event becomes a [`BadRecord`] in its place, with the reason. Only a
-//! batch array with broken JSON is one bad record in all, because where its elements end is unknown.
+//! Never fails as a whole: what is no event becomes a [`BadRecord`] in its place, with the reason; so does
+//! what makes the code panic. Only a batch array is one bad record in all, if its JSON is broken, because
+//! where its elements end is unknown, or if it has more than [`BATCH_EVENTS_MAX`] of them.
 
 use super::cloudevents::{self, Attributes, Context, Stop};
 use super::fingerprint::{ValueHasher, identity_fingerprint};
@@ -13,6 +14,7 @@ use bytes::Bytes;
 use jiter::{Jiter, Peek};
 use memchr::memmem;
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
 /// How a body is to be read.
@@ -24,17 +26,20 @@ pub enum Form {
     Binary(Box<Attributes>),
     /// One CloudEvent as a JSON object.
     CloudEvent,
-    /// A JSON array of CloudEvents.
+    /// A JSON array of at most [`BATCH_EVENTS_MAX`] CloudEvents.
     CloudEventBatch,
     /// One event a line, plain or a structured CloudEvent; empty lines are passed over.
     Ndjson,
 }
 
+/// Events of one CloudEvents batch. NDJSON has no such limit.
+pub const BATCH_EVENTS_MAX: usize = 8192;
+
 // Places of the identity pointers among `Found`.
-const ID: usize = 0;
-const TIME: usize = 1;
-const SOURCE: usize = 2;
-const KEY: usize = 3;
+const ID: u32 = 0;
+const TIME: u32 = 1;
+const SOURCE: u32 = 2;
+const KEY: u32 = 3;
 
 impl Form {
     /// Whether the answer is the one event's own, rather than lines.
@@ -64,11 +69,11 @@ impl Decoder {
     #[must_use]
     pub fn new(rules: IdentityRules, fields: &[Pointer], event_bytes_max: usize, seed: u64) -> Self {
         let source = match &rules.source {
-            SourceRule::Pointer { pointer, .. } => Some((pointer, Target::Identity(2))),
+            SourceRule::Pointer { pointer, .. } => Some((pointer, Target::Identity(SOURCE))),
             SourceRule::Fixed(_) => None,
         };
-        let identity = [(&rules.id, Target::Identity(0)), (&rules.time, Target::Identity(1))];
-        let keys = rules.key.pointers.iter().zip(3..).map(|(pointer, n)| (pointer, Target::Identity(n)));
+        let identity = [(&rules.id, Target::Identity(ID)), (&rules.time, Target::Identity(TIME))];
+        let keys = rules.key.pointers.iter().zip(KEY..).map(|(pointer, n)| (pointer, Target::Identity(n)));
         let features = fields.iter().zip(0..).map(|(pointer, n)| (pointer, Target::Feature(n)));
         let trie = Trie::new(identity.into_iter().chain(source).chain(keys).chain(features));
         Self { trie, fields: fields.len(), event_bytes_max, seed, rules }
@@ -146,46 +151,96 @@ impl Reader<'_> {
 
     /// One JSON value: a plain event, or the data of a CloudEvent whose attributes came beside it.
     fn plain(&mut self, raw: Span, attributes: Option<&Attributes>) {
-        if self.oversized(raw) {
-            return;
-        }
         let context = attributes.map(|attributes| Context::of(attributes, &mut self.batch.text));
-        let mark = self.open();
-        let outcome = self.walk(raw, mark, |walk, jiter, peek| {
-            let data = walk.value(jiter, peek, Some(Trie::ROOT), 0)?;
-            if peek != Peek::Object && context.is_none() {
-                return Err(Stop::Shape("expected an event, which is a JSON object".to_owned()));
-            }
-            Ok((context, context.map_or(data, |context| context.payload(walk, data))))
+        self.record(raw, context, |reader, mark, context| {
+            reader.walk(raw, mark, |walk, jiter, peek| {
+                let data = walk.value(jiter, peek, Some(Trie::ROOT), 0)?;
+                if peek != Peek::Object && context.is_none() {
+                    return Err(Stop::Shape("expected an event, which is a JSON object".to_owned()));
+                }
+                Ok(context.map_or(data, |context| context.payload(walk, data)))
+            })
         });
-        self.close(raw, mark, outcome);
     }
 
     fn cloud_event(&mut self, raw: Span) {
-        if self.oversized(raw) {
-            return;
+        self.record(raw, Some(Context::default()), |reader, mark, context| {
+            reader.walk(raw, mark, |walk, jiter, peek| {
+                let context = context.get_or_insert_default();
+                let data = cloudevents::structured(walk, jiter, peek, 0, context)?;
+                Ok(context.payload(walk, data))
+            })
+        });
+    }
+
+    /// One record, good or bad: whatever `read` does, a panic too, there is one more item after it.
+    fn record(
+        &mut self,
+        raw: Span,
+        mut context: Option<Context>,
+        read: impl FnOnce(&mut Self, usize, &mut Option<Context>) -> Result<u64, Stop>,
+    ) {
+        let limit = self.decoder.event_bytes_max;
+        if raw.len() > limit {
+            self.scratch.reset(0);
+            let reason = format!("expected an event of at most {limit} bytes, found {}", raw.len());
+            return self.bad(raw, BadKind::Oversized, reason, context.as_ref());
         }
         let mark = self.open();
-        let outcome = self.walk(raw, mark, |walk, jiter, peek| {
-            let (context, data) = cloudevents::structured(walk, jiter, peek, 0)?;
-            Ok((Some(context), context.payload(walk, data)))
-        });
-        self.close(raw, mark, outcome);
+        let text = self.batch.text.len();
+        let named = catch_unwind(AssertUnwindSafe(|| {
+            let payload = read(self, mark, &mut context).map_err(|stop| stop.to_string())?;
+            let identity = self.identify(context.as_ref())?;
+            let seed = self.decoder.seed;
+            let fingerprint = identity_fingerprint(seed, self.batch.str(identity.source), self.batch.str(identity.id));
+            Ok((identity, fingerprint, payload))
+        }));
+        let reason = match named {
+            Ok(Ok((identity, fingerprint, payload))) => {
+                self.batch.items.push(Item::Event(Event {
+                    source: identity.source,
+                    id: identity.id,
+                    key: identity.key,
+                    time_us: identity.time_us,
+                    identity: fingerprint,
+                    payload,
+                    fields: offset(mark),
+                    raw,
+                }));
+                return;
+            }
+            Ok(Err(reason)) => reason,
+            Err(_) => {
+                self.batch.panics += 1;
+                // What was found until then is not to be relied on.
+                self.batch.text.truncate(text);
+                self.scratch.reset(0);
+                context = None;
+                "internal error while decoding".to_owned()
+            }
+        };
+        self.batch.fields.truncate(mark);
+        self.bad(raw, BadKind::Malformed, reason, context.as_ref());
     }
 
     fn array(&mut self) {
-        let spans = match elements(self.body) {
-            Ok(spans) => spans,
-            Err(reason) => return self.bad(self.whole(), BadKind::Malformed, reason, None),
-        };
-        for span in spans {
-            self.cloud_event(span);
+        match elements(self.body) {
+            Ok(spans) if spans.len() > BATCH_EVENTS_MAX => {
+                let reason = format!("expected at most {BATCH_EVENTS_MAX} events in a batch; NDJSON takes more");
+                self.scratch.reset(0);
+                self.bad(self.whole(), BadKind::Oversized, reason, None);
+            }
+            Ok(spans) => spans.into_iter().for_each(|span| self.cloud_event(span)),
+            Err(reason) => {
+                self.scratch.reset(0);
+                self.bad(self.whole(), BadKind::Malformed, reason, None);
+            }
         }
     }
 
     /// Makes room for one event's fields; returns where they start.
     fn open(&mut self) -> usize {
-        self.scratch.reset(KEY + self.decoder.rules.key.pointers.len());
+        self.scratch.reset(KEY as usize + self.decoder.rules.key.pointers.len());
         let mark = self.batch.fields.len();
         self.batch.fields.resize(mark + self.decoder.fields, Field::Missing);
         mark
@@ -223,42 +278,11 @@ impl Reader<'_> {
         })
     }
 
-    fn close(&mut self, raw: Span, mark: usize, outcome: Result<(Option<Context>, u64), Stop>) {
-        let named = outcome
-            .map_err(|stop| stop.to_string())
-            .and_then(|(context, payload)| self.identify(context.as_ref()).map(|identity| (identity, payload)));
-        match named {
-            Ok((identity, payload)) => {
-                let fingerprint = identity_fingerprint(
-                    self.decoder.seed,
-                    self.batch.str(identity.source),
-                    self.batch.str(identity.id),
-                );
-                self.batch.items.push(Item::Event(Event {
-                    source: identity.source,
-                    id: identity.id,
-                    key: identity.key,
-                    time_us: identity.time_us,
-                    identity: fingerprint,
-                    payload,
-                    fields: offset(mark),
-                    raw,
-                }));
-            }
-            Err(reason) => {
-                self.batch.fields.truncate(mark);
-                let found = self.scratch.found.get(ID).copied().unwrap_or_default();
-                let id = identity::id(found, &String::new, &mut self.batch.text).ok();
-                self.bad(raw, BadKind::Malformed, reason, id);
-            }
-        }
-    }
-
     fn identify(&mut self, context: Option<&Context>) -> Result<Identity, String> {
         let rules = &self.decoder.rules;
         let text = &mut self.batch.text;
         let found = &self.scratch.found;
-        let at = |n: usize| found.get(n).copied().unwrap_or_default();
+        let at = |n: u32| found.get(n as usize).copied().unwrap_or_default();
         if let Some(context) = context {
             context.check(text)?;
         }
@@ -282,7 +306,7 @@ impl Reader<'_> {
             _ => identity::time(at(TIME), &|| own(&rules.time), text),
         }
         .map_err(|fault| fault.to_string())?;
-        let parts = found.get(KEY..).unwrap_or_default();
+        let parts = found.get(KEY as usize..).unwrap_or_default();
         let mut key = rules.key.key(parts, text).map_err(|fault| fault.to_string())?;
         for attribute in context.iter().flat_map(|context| [context.partitionkey, context.subject]) {
             if key.is_none() {
@@ -292,18 +316,14 @@ impl Reader<'_> {
         Ok(Identity { source, id, key, time_us: time.unwrap_or(self.arrival_us) })
     }
 
-    fn oversized(&mut self, raw: Span) -> bool {
-        let limit = self.decoder.event_bytes_max;
-        let over = raw.len() > limit;
-        if over {
-            let reason = format!("expected an event of at most {limit} bytes, found {}", raw.len());
-            self.bad(raw, BadKind::Oversized, reason, None);
-        }
-        over
-    }
-
-    fn bad(&mut self, raw: Span, kind: BadKind, reason: String, id: Option<Span>) {
-        let source = keep(&mut self.batch.text, self.decoder.rules.source.otherwise());
+    /// With source and id as far as they were found.
+    fn bad(&mut self, raw: Span, kind: BadKind, reason: String, context: Option<&Context>) {
+        let at = |n: u32| self.scratch.found.get(n as usize).copied().unwrap_or_default();
+        let (id, source) = context.map_or_else(|| (at(ID), at(SOURCE)), |context| (context.id, context.source));
+        let text = &mut self.batch.text;
+        let id = identity::id(id, &String::new, text).ok();
+        let source = identity::source(source, &String::new).ok().flatten();
+        let source = source.unwrap_or_else(|| keep(text, self.decoder.rules.source.otherwise()));
         self.batch.items.push(Item::Bad(BadRecord { kind, reason, source, id, raw }));
     }
 }
@@ -315,29 +335,45 @@ struct Identity {
     time_us: i64,
 }
 
-/// Where the elements of a JSON array lie. Each is only skipped over here and read for itself later.
+/// Elements of a CloudEvents batch, counted up to one more than [`BATCH_EVENTS_MAX`] or to a fault: what
+/// decoding it is to be paid for.
+#[must_use]
+pub fn batch_events(body: &[u8]) -> usize {
+    let mut count = 0;
+    // A fault is told when it is decoded.
+    let _ = each_element(body, |_| count += 1);
+    count
+}
+
+/// Where the elements of a JSON array lie, at most one more than [`BATCH_EVENTS_MAX`]. Each is only skipped
+/// over here and read for itself later.
 fn elements(body: &[u8]) -> Result<Vec<Span>, String> {
-    let mut jiter = Jiter::new(body);
-    let mut read = || -> Result<Option<Vec<Span>>, jiter::JiterError> {
-        if jiter.peek()? != Peek::Array {
-            return Ok(None);
-        }
-        let mut spans = Vec::new();
-        let mut next = jiter.known_array()?;
-        while let Some(peek) = next {
-            let start = jiter.current_index();
-            jiter.known_skip(peek)?;
-            spans.push(Span { start: offset(start), end: offset(jiter.current_index()) });
-            next = jiter.array_step()?;
-        }
-        jiter.finish()?;
-        Ok(Some(spans))
-    };
-    match read() {
-        Ok(Some(spans)) => Ok(spans),
-        Ok(None) => Err("expected a batch, which is a JSON array of CloudEvents".to_owned()),
+    let mut spans = Vec::new();
+    match each_element(body, |span| spans.push(span)) {
+        Ok(true) => Ok(spans),
+        Ok(false) => Err("expected a batch, which is a JSON array of CloudEvents".to_owned()),
         Err(error) => Err(format!("not JSON: {error} at byte {}", error.index)),
     }
+}
+
+/// False where the body is no array.
+fn each_element(body: &[u8], mut each: impl FnMut(Span)) -> Result<bool, jiter::JiterError> {
+    let mut jiter = Jiter::new(body);
+    if jiter.peek()? != Peek::Array {
+        return Ok(false);
+    }
+    let mut next = jiter.known_array()?;
+    for _ in 0..=BATCH_EVENTS_MAX {
+        let Some(peek) = next else {
+            jiter.finish()?;
+            return Ok(true);
+        };
+        let start = jiter.current_index();
+        jiter.known_skip(peek)?;
+        each(Span { start: offset(start), end: offset(jiter.current_index()) });
+        next = jiter.array_step()?;
+    }
+    Ok(true)
 }
 
 /// Whether a line is a structured CloudEvent: an object that has a member `specversion`.
@@ -364,4 +400,28 @@ fn is_cloud_event(line: &[u8]) -> bool {
 /// Offsets fit: a body is limited to far less than 4 GiB.
 fn offset(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::KeyRule;
+
+    #[test]
+    fn a_panic_spoils_its_own_record_only() {
+        let pointer = |text| Pointer::parse(text).unwrap();
+        let key = KeyRule { pointers: vec![], hmac_key: None };
+        let source = SourceRule::Fixed("pos".to_owned());
+        let rules = IdentityRules { id: pointer("/id"), time: pointer("/time"), source, key };
+        let decoder = Decoder::new(rules, &[pointer("/amount")], 4096, 7);
+        let body = br#"{"id":1,"amount":2}"#;
+        let (mut batch, mut scratch) = (EventBatch::default(), Scratch::default());
+        let mut reader = Reader { decoder: &decoder, batch: &mut batch, scratch: &mut scratch, body, arrival_us: 0 };
+        let whole = reader.whole();
+        reader.plain(whole, None);
+        reader.record(whole, None, |_, _, _| panic!("a bug"));
+        reader.plain(whole, None);
+        assert!(matches!(batch.items[..], [Item::Event(_), Item::Bad(_), Item::Event(_)]));
+        assert_eq!((batch.panics, batch.fields.len()), (1, 2));
+    }
 }

@@ -98,6 +98,9 @@ pub fn source(found: Found, place: &dyn Fn() -> String) -> Result<Option<Span>, 
 
 impl KeyRule {
     /// The key out of what its pointers found; none where nothing was found.
+    ///
+    /// # Errors
+    /// When a part is neither a string nor a number, or the key too long.
     pub fn key(&self, parts: &[Found], text: &mut String) -> Result<Option<Span>, IdentityFault> {
         if parts.iter().all(|part| matches!(part, Found::Missing | Found::Null)) {
             return Ok(None);
@@ -124,6 +127,9 @@ impl KeyRule {
     }
 
     /// The key of an event whose pointers found none: a CloudEvents attribute.
+    ///
+    /// # Errors
+    /// When it is too long.
     pub fn attribute(&self, found: Found, text: &mut String) -> Result<Option<Span>, IdentityFault> {
         match found {
             Found::Text(span) if self.hmac_key.is_some() => {

@@ -20,7 +20,7 @@ mod tests;
 pub use batch::{BadKind, BadRecord, Event, EventBatch, Field, Item, Span};
 pub use budget::{Budget, Exhausted, Permit};
 pub use cloudevents::Attributes;
-pub use decode::{Decoder, Form};
+pub use decode::{BATCH_EVENTS_MAX, Decoder, Form, batch_events};
 pub use fingerprint::identity_fingerprint;
 pub use identity::{ID_BYTES_MAX, IdentityRules, KEY_BYTES_MAX, KeyRule, SOURCE_BYTES_MAX, SourceRule};
 pub use pointer::{POINTER_PARTS_MAX, Pointer, PointerError};

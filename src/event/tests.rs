@@ -230,9 +230,46 @@ fn a_cloud_event_says_what_it_lacks() {
 }
 
 #[test]
+fn a_cloud_event_has_data_once() {
+    let body = cloud_event(r#""data_base64":"e30=","#, "{}");
+    assert!(only(read(&Form::CloudEvent, body.as_bytes())).unwrap_err().contains("found both"));
+}
+
+/// The problem line and the quarantine entry name the event by what was found of it.
+#[test]
+fn a_bad_cloud_event_is_named_by_its_attributes() {
+    let attributes = [("id", "7"), ("source", "till")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let binary = Form::Binary(Box::new(Attributes(attributes.to_vec())));
+    let large = "x".repeat(5000);
+    for (form, body) in [
+        (&Form::CloudEvent, r#"{"specversion":"0.3","id":"7","source":"till","type":"t"}"#),
+        (&Form::CloudEvent, r#"{"specversion":"1.0","id":"7","source":"till","type":"t","data":"#),
+        (&Form::Ndjson, r#"{"specversion":"1.0","id":"7","source":"till"}"#),
+        (&binary, r#"{"id":"another"}"#),
+        (&binary, &large),
+    ] {
+        let batch = read(form, body.as_bytes());
+        let Item::Bad(bad) = &batch.items[0] else { panic!("{body}") };
+        assert_eq!((bad.id.map(|id| batch.str(id)), batch.str(bad.source)), (Some("7"), "till"), "{body}");
+    }
+}
+
+/// `[1,1,…]` of 1 MiB once made half a million records out of what was paid for as a thousand.
+#[test]
+fn a_batch_has_a_limited_number_of_events() {
+    let batch = |count: usize| format!("[{}]", vec!["1"; count].join(","));
+    let (most, over) = (batch(BATCH_EVENTS_MAX), batch(BATCH_EVENTS_MAX * 4));
+    assert_eq!((batch_events(most.as_bytes()), batch_events(b"[]"), batch_events(b"{}")), (BATCH_EVENTS_MAX, 0, 0));
+    assert_eq!(batch_events(over.as_bytes()), BATCH_EVENTS_MAX + 1);
+    assert_eq!(read(&Form::CloudEventBatch, most.as_bytes()).items.len(), BATCH_EVENTS_MAX);
+    let refused = read(&Form::CloudEventBatch, over.as_bytes());
+    assert!(only(refused).unwrap_err().contains("expected at most 8192 events in a batch"));
+}
+
+#[test]
 fn broken_base64_data_does_not_spoil_the_object_around_it() {
     // `{"a":1,` leaves an object open; the member "a" behind it must not count as named twice.
-    let body = cloud_event(r#""data_base64":"eyJhIjoxLA==","a":1,"#, "1");
+    let body = cloud_event(r#""data_base64":"eyJhIjoxLA==","a":1,"#, "1").replace(r#""data":1"#, r#""b":1"#);
     assert!(only(read(&Form::CloudEvent, body.as_bytes())).is_ok());
 }
 

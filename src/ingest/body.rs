@@ -9,10 +9,11 @@ use hyper::body::Body;
 use std::fmt::Display;
 use tokio::time::timeout;
 
-/// A refused body is read on and thrown away up to this, so that its client gets to read the answer.
+/// A body for which there is no memory is read on and thrown away up to this, so that its connection goes on.
 const DISCARD_BYTES_MAX: usize = 8 << 20;
 
 /// The whole body, and the memory it was paid with. `expects` when the client waits for `100 Continue`.
+/// After a problem other than [`ProblemKind::Busy`] the rest of the body is unread.
 pub(super) async fn read<B>(
     mut body: B,
     budget: &Budget,
@@ -24,14 +25,12 @@ where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Display,
 {
+    // Answered at once: its connection ends with it.
     if body.size_hint().lower() > bytes_max as u64 {
-        // Who waits for leave to send has sent nothing.
-        if !expects {
-            discard(&mut body, limits).await;
-        }
         return Err(too_large(bytes_max));
     }
     let Some(mut permit) = budget.try_take(REQUEST_COST_BYTES) else {
+        // Who waits for leave to send has sent nothing.
         if !expects {
             discard(&mut body, limits).await;
         }
@@ -66,7 +65,7 @@ where
     };
     // What was held is given back before the rest is thrown away.
     drop(permit);
-    if problem.kind != ProblemKind::Malformed {
+    if problem.kind == ProblemKind::Busy {
         discard(&mut body, limits).await;
     }
     Err(problem)

@@ -8,12 +8,16 @@ use std::borrow::Cow;
 /// The attributes of a request in binary mode, or None where it has none.
 ///
 /// # Errors
-/// The name of the header whose value is no UTF-8 once decoded.
+/// What was expected of which header: a value that is UTF-8 once decoded, each attribute once.
 pub(super) fn attributes(headers: &HeaderMap) -> Result<Option<Attributes>, String> {
-    let mut found = Vec::new();
+    let mut found: Vec<(String, String)> = Vec::new();
     for (name, value) in headers {
         let Some(attribute) = name.as_str().strip_prefix("ce-") else { continue };
-        let value = decode(value.as_bytes()).ok_or_else(|| name.as_str().to_owned())?;
+        let value = decode(value.as_bytes())
+            .ok_or_else(|| format!("header {name}: expected UTF-8, percent-encoded as CloudEvents has it"))?;
+        if found.iter().any(|(other, _)| other == attribute) {
+            return Err(format!("header {name}: expected it once, found it twice"));
+        }
         found.push((attribute.to_owned(), value));
     }
     Ok((!found.is_empty()).then_some(Attributes(found)))
@@ -69,6 +73,14 @@ mod tests {
         headers.insert("ce-id", "7".parse().unwrap());
         assert_eq!(attributes(&headers).unwrap().unwrap().get("id"), Some("7"));
         headers.insert("ce-source", "%C3".parse().unwrap());
-        assert_eq!(attributes(&headers), Err("ce-source".to_owned()));
+        assert!(attributes(&headers).unwrap_err().starts_with("header ce-source: expected UTF-8"));
+    }
+
+    #[test]
+    fn an_attribute_comes_once() {
+        let mut headers = HeaderMap::new();
+        headers.append("ce-id", "7".parse().unwrap());
+        headers.append("ce-id", "8".parse().unwrap());
+        assert!(attributes(&headers).unwrap_err().contains("header ce-id: expected it once"));
     }
 }

@@ -9,11 +9,12 @@ use super::{
     reply::{self, Chunk, Next},
     slices,
 };
+use crate::event::batch_events;
 use bytes::Bytes;
 use hyper::{
     Method, Request, Response, StatusCode,
     body::Incoming,
-    header::{ALLOW, CONTENT_TYPE, EXPECT, HeaderValue},
+    header::{ALLOW, CONNECTION, CONTENT_TYPE, EXPECT, HeaderValue},
 };
 use percent_encoding::percent_decode_str;
 use std::{borrow::Cow, sync::Arc, time::Duration};
@@ -39,13 +40,17 @@ impl<I: Intake> EventRoutes<I> {
 
     async fn events(&self, request: Request<Incoming>) -> Result<Response<Reply>, Problem<'static>> {
         let form = form(&request)?;
-        let bytes_max = match form {
-            Form::CloudEventBatch => self.limits.batch_bytes_max,
-            _ => self.limits.body_bytes_max,
-        };
         let expects = request.headers().contains_key(EXPECT);
         let body = request.into_body();
-        let (body, permit) = body::read(body, &self.budget, &self.limits, bytes_max, expects).await?;
+        let read = body::read(body, &self.budget, &self.limits, self.limits.body_bytes_max, expects).await;
+        let (body, permit) = match read {
+            Ok(read) => read,
+            Err(problem) if problem.kind == ProblemKind::Busy => {
+                self.intake.refused(1);
+                return Err(problem);
+            }
+            Err(problem) => return Ok(unread(&problem)),
+        };
         match form {
             Form::Ndjson => self.lines(body, permit).await,
             Form::CloudEventBatch => self.batch(body, permit).await,
@@ -59,21 +64,31 @@ impl<I: Intake> EventRoutes<I> {
             Outcome::Verdict { replayed } => {
                 let mut out = Vec::with_capacity(VERDICT_BYTES);
                 answer.write_verdict(0, &mut out);
-                Ok(reply::verdict(out, replayed))
+                if out.is_empty() {
+                    let detail = "internal error: the verdict is durable but cannot be shown; ask again";
+                    return Err(Problem::new(ProblemKind::Internal, detail));
+                }
+                Ok(reply::verdict(reply::paid(out, answer.into_held()), replayed))
             }
             Outcome::Problem(problem) => Ok(reply::problem(&problem)),
         }
     }
 
     async fn batch(&self, body: Bytes, mut permit: Permit) -> Result<Response<Reply>, Problem<'static>> {
-        // How many events it holds is known only when it is decoded; each has at least one brace.
-        let events = body.iter().filter(|byte| **byte == b'{').take(SLICE_LINES_MAX).count();
-        let Ok(paid) = self.budget.take(events * EVENT_COST_BYTES, self.limits.budget_wait).await else {
+        let events = batch_events(&body);
+        let cost = events * EVENT_COST_BYTES;
+        if permit.bytes() + cost > self.budget.bytes() {
+            // Waiting would not help.
+            let detail = format!("expected a batch that fits the memory for requests, found {events} events");
+            return Err(Problem::new(ProblemKind::Oversized, detail));
+        }
+        let Ok(paid) = self.budget.take(cost, self.limits.budget_wait).await else {
+            self.intake.refused(events as u64);
             return Err(Problem::busy("the memory for requests is in use"));
         };
         permit.merge(paid);
         let answer = self.intake.submit(Submission { form: Form::CloudEventBatch, body, permit }).await?;
-        Ok(reply::whole(StatusCode::OK, reply::NDJSON, render(&answer)))
+        Ok(reply::whole(StatusCode::OK, reply::NDJSON, render(answer)))
     }
 
     async fn lines(&self, mut body: Bytes, permit: Permit) -> Result<Response<Reply>, Problem<'static>> {
@@ -83,11 +98,11 @@ impl<I: Intake> EventRoutes<I> {
         let is_all = body.is_empty();
         let (intake, budget) = (Arc::clone(&self.intake), self.budget.clone());
         let work = Slices { intake, budget, wait: self.limits.budget_wait, rest: body, _paid: permit };
-        let first = render(&work.submit(slice).await?);
+        let first = render(work.submit(slice).await?);
         if is_all {
             return Ok(reply::whole(StatusCode::OK, reply::NDJSON, first));
         }
-        let mut response = Response::new(Reply::lines(first.into(), work.then()));
+        let mut response = Response::new(Reply::lines(first, work.then()));
         response.headers_mut().insert(CONTENT_TYPE, reply::NDJSON);
         Ok(response)
     }
@@ -144,6 +159,7 @@ impl<I: Intake> Slices<I> {
     async fn submit(&self, slice: slices::Slice) -> Result<I::Answer, Problem<'static>> {
         let cost = slice.lines * EVENT_COST_BYTES;
         let Ok(permit) = self.budget.take(cost, self.wait).await else {
+            self.intake.refused(slices::events(&slice.body) as u64);
             return Err(Problem::busy("the memory for requests is in use"));
         };
         self.intake.submit(Submission { form: Form::Ndjson, body: slice.body, permit }).await
@@ -157,28 +173,35 @@ impl<I: Intake> Slices<I> {
                 let slice = slices::next(&mut self.rest)?;
                 let body = slice.body.clone();
                 let lines = match self.submit(slice).await {
-                    Ok(answer) => render(&answer),
+                    Ok(answer) => render(answer),
                     Err(problem) => {
                         let mut line = Vec::with_capacity(VERDICT_BYTES);
                         problem.write_json(&mut line);
                         line.push(b'\n');
-                        line.repeat(slices::events(&body))
+                        line.repeat(slices::events(&body)).into()
                     }
                 };
                 // An empty chunk would end the answer; such a slice held empty lines only.
                 if !lines.is_empty() {
-                    return Some(Chunk { bytes: lines.into(), next: self.then() });
+                    return Some(Chunk { bytes: lines, next: self.then() });
                 }
             }
         })
     }
 }
 
-/// One line an event, in order.
-fn render(answer: &impl Answer) -> Vec<u8> {
+/// One line an event, in order, which hold what the answer was paid with.
+fn render(answer: impl Answer) -> Bytes {
     let mut out = Vec::with_capacity(answer.len() * VERDICT_BYTES);
     answer.write_lines(&mut out);
-    out
+    reply::paid(out, answer.into_held())
+}
+
+/// A problem with a request whose body is not read to its end: the connection cannot go on.
+fn unread(problem: &Problem<'_>) -> Response<Reply> {
+    reply::problem_with(problem, |headers| {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    })
 }
 
 /// How the request's body holds its events.
@@ -200,10 +223,7 @@ fn form<B>(request: &Request<B>) -> Result<Form, Problem<'static>> {
         return match cloudevents::attributes(headers) {
             Ok(Some(attributes)) => Ok(Form::Binary(Box::new(attributes))),
             Ok(None) => Ok(Form::Json),
-            Err(header) => Err(Problem::new(
-                ProblemKind::Malformed,
-                format!("header {header}: expected UTF-8, percent-encoded as CloudEvents has it"),
-            )),
+            Err(detail) => Err(Problem::new(ProblemKind::Malformed, detail)),
         };
     }
     if is("application/cloudevents+json") {

@@ -25,6 +25,10 @@ pub enum Outcome<'a> {
 
 /// The answer to one submission, after its commit.
 pub trait Answer: Send + 'static {
+    /// What of its memory stays paid for until its lines have gone to the client.
+    fn into_held(self) -> Option<Permit>
+    where
+        Self: Sized;
     /// Number of events. A single form has exactly one.
     fn len(&self) -> usize;
     fn is_empty(&self) -> bool {
@@ -56,6 +60,10 @@ pub trait Intake: Send + Sync + 'static {
     /// A dropped future does not undo a submission: the events may be taken all the same, and a repeat
     /// then gets their verdicts.
     fn submit(&self, submission: Submission) -> impl Future<Output = Result<Self::Answer, Problem<'static>>> + Send;
+
+    /// Counts events that were refused before they could be submitted, for want of memory. One a request of
+    /// which nothing is known yet.
+    fn refused(&self, events: u64);
 
     /// The verdict of (source, id) as JSON, if there is one.
     fn find(&self, source: &str, id: &str) -> impl Future<Output = Result<Option<Vec<u8>>, Problem<'static>>> + Send;

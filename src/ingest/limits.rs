@@ -5,14 +5,14 @@ use std::time::Duration;
 /// What a listener lets its clients do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections open at once; one more is told 503 and closed.
+    /// Connections open at once, where the listener does not share its [`Places`](super::Places) with others;
+    /// one more is told 503 and closed.
     pub connections_max: usize,
     /// One request's head. hyper answers 431 above it.
     pub head_bytes_max: usize,
-    /// One request's body.
+    /// One request's body. A CloudEvents batch, which is decoded as a whole, has a limit of elements besides:
+    /// [`BATCH_EVENTS_MAX`](crate::event::BATCH_EVENTS_MAX).
     pub body_bytes_max: usize,
-    /// A body that must be decoded as a whole (a CloudEvents batch), unlike NDJSON, which is cut into slices.
-    pub batch_bytes_max: usize,
     /// From the first byte of a head to its last; also the TLS handshake.
     pub head_timeout: Duration,
     /// A kept-alive connection on which nothing is asked.
@@ -33,7 +33,6 @@ impl Default for Limits {
             connections_max: 256,
             head_bytes_max: 16 << 10,
             body_bytes_max: 8 << 20,
-            batch_bytes_max: 1 << 20,
             head_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),
             body_timeout: Duration::from_secs(30),
@@ -44,8 +43,10 @@ impl Default for Limits {
     }
 }
 
-/// hyper's read buffer of one connection grows up to this.
-pub(crate) const READ_BUFFER_BYTES_MAX: usize = 64 << 10;
+/// hyper's read buffer of one connection grows up to this, and what it holds back to write too.
+pub(crate) const READ_BUFFER_BYTES_MAX: usize = 16 << 10;
+/// An answer's body is handed to hyper in pieces of this: what it copies is not paid for.
+pub(crate) const PIECE_BYTES_MAX: usize = 16 << 10;
 /// What a request costs beyond its body: its buffers, its answer.
 pub(crate) const REQUEST_COST_BYTES: usize = 1 << 10;
 /// What one event of a batch costs beyond its bytes: the decoded event and its line of answer.
@@ -60,11 +61,5 @@ impl Limits {
     #[must_use]
     pub fn budget_bytes_min(&self) -> usize {
         self.body_bytes_max + REQUEST_COST_BYTES + EVENT_COST_BYTES * SLICE_LINES_MAX
-    }
-
-    /// Memory that the connections themselves can take, for the memory plan.
-    #[must_use]
-    pub fn connection_bytes_max(&self) -> usize {
-        self.connections_max * (READ_BUFFER_BYTES_MAX + (8 << 10))
     }
 }

@@ -5,7 +5,11 @@
 //! - `address:port`: TCP. Outside loopback it needs TLS, and a token or client certificates on top
 //!   ([`ListenOptions::check`]).
 
-use super::{Limits, server::Connections, tls};
+use super::{
+    Limits,
+    server::{Connections, Places},
+    tls,
+};
 use crate::listen::Listen;
 use openssl::ssl::SslAcceptor;
 use std::{
@@ -115,6 +119,7 @@ pub struct Listener {
     pub(super) token: Option<Box<[u8]>>,
     pub(super) limits: Limits,
     pub(super) connections: Arc<Connections>,
+    pub(super) places: Places,
     pub(super) address: Listen,
     /// Removes the socket file when it falls.
     _file: Option<SocketFile>,
@@ -140,7 +145,15 @@ impl Listener {
             }
         };
         let connections = Arc::default();
-        Ok(Self { bound, tls, token, limits: options.limits.clone(), connections, address, _file: file })
+        let limits = options.limits.clone();
+        let places = Places::new(limits.connections_max);
+        Ok(Self { bound, tls, token, limits, connections, places, address, _file: file })
+    }
+
+    /// The same, with its connections among those of all listeners that share `places`.
+    #[must_use]
+    pub fn sharing(self, places: &Places) -> Self {
+        Self { places: places.clone(), ..self }
     }
 
     /// Where it listens; for TCP the address and port that the system gave.

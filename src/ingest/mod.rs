@@ -36,5 +36,5 @@ pub use limits::Limits;
 pub use listen::{ListenError, ListenOptions, Listener, TlsFiles};
 pub use problem::{Problem, ProblemKind};
 pub use reply::Reply;
-pub use server::{Connections, Routes, serve};
+pub use server::{Connections, Places, Routes, serve};
 pub(crate) use socket::Socket;

@@ -1,8 +1,8 @@
-//! Responses: a body that is there as a whole, or lines that are still being made.
+//! Responses: a body that is there as a whole, or lines that are still being made. What pays for the bytes
+//! falls with them, when the client has taken them.
 
-use super::Problem;
+use super::{Permit, Problem, limits::PIECE_BYTES_MAX};
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::{
     HeaderMap, Response, StatusCode,
     body::{Body, Frame, SizeHint},
@@ -12,7 +12,7 @@ use std::{
     convert::Infallible,
     future::Future,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -21,16 +21,11 @@ const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json"
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// The body of a response.
-pub enum Reply {
-    Whole(Full<Bytes>),
-    Lines(Lines),
-}
-
-/// Chunks that are made one after the other, each when the one before it was taken.
-pub struct Lines {
-    /// Sent before `next` is asked.
-    first: Option<Bytes>,
-    next: Next,
+#[derive(Default)]
+pub struct Reply {
+    /// Sent, piece by piece, before `next` is asked.
+    ready: Bytes,
+    next: Option<Next>,
 }
 
 /// Resolves to the next chunk and the future of the one after it.
@@ -41,9 +36,30 @@ pub(crate) struct Chunk {
     pub next: Next,
 }
 
+/// Bytes that hold the memory they were paid with.
+struct Paid {
+    bytes: Vec<u8>,
+    _permit: Permit,
+}
+
+impl AsRef<[u8]> for Paid {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// `bytes` that give `permit` back when they fall.
+pub(crate) fn paid(bytes: Vec<u8>, permit: Option<Permit>) -> Bytes {
+    match permit {
+        Some(permit) => Bytes::from_owner(Paid { bytes, _permit: permit }),
+        None => bytes.into(),
+    }
+}
+
 impl Reply {
+    /// Chunks that are made one after the other, each when the one before it was taken.
     pub(crate) fn lines(first: Bytes, next: Next) -> Self {
-        Self::Lines(Lines { first: Some(first), next })
+        Self { ready: first, next: Some(next) }
     }
 }
 
@@ -52,52 +68,37 @@ impl Body for Reply {
     type Error = Infallible;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match self.get_mut() {
-            Self::Whole(full) => Pin::new(full).poll_frame(cx),
-            Self::Lines(lines) => {
-                if let Some(first) = lines.first.take() {
-                    return Poll::Ready(Some(Ok(Frame::data(first))));
-                }
-                match lines.next.as_mut().poll(cx) {
-                    Poll::Pending => Poll::Pending,
-                    Poll::Ready(None) => {
-                        lines.next = Box::pin(async { None });
-                        Poll::Ready(None)
-                    }
-                    Poll::Ready(Some(chunk)) => {
-                        lines.next = chunk.next;
-                        Poll::Ready(Some(Ok(Frame::data(chunk.bytes))))
-                    }
-                }
+        let reply = self.get_mut();
+        while reply.ready.is_empty() {
+            let Some(next) = &mut reply.next else { return Poll::Ready(None) };
+            match ready!(next.as_mut().poll(cx)) {
+                Some(chunk) => *reply = Self::lines(chunk.bytes, chunk.next),
+                None => reply.next = None,
             }
         }
+        let piece = reply.ready.split_to(reply.ready.len().min(PIECE_BYTES_MAX));
+        Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Whole(full) => full.is_end_stream(),
-            Self::Lines(_) => false,
-        }
+        self.ready.is_empty() && self.next.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Whole(full) => full.size_hint(),
-            Self::Lines(_) => SizeHint::default(),
-        }
+        if self.next.is_some() { SizeHint::default() } else { SizeHint::with_exact(self.ready.len() as u64) }
     }
 }
 
 /// A response with `body` as it stands.
 pub(crate) fn whole(status: StatusCode, content_type: HeaderValue, body: impl Into<Bytes>) -> Response<Reply> {
-    let mut response = Response::new(Reply::Whole(Full::new(body.into())));
+    let mut response = Response::new(Reply { ready: body.into(), next: None });
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, content_type);
     response
 }
 
 /// One verdict.
-pub(crate) fn verdict(body: Vec<u8>, replayed: bool) -> Response<Reply> {
+pub(crate) fn verdict(body: impl Into<Bytes>, replayed: bool) -> Response<Reply> {
     let mut response = whole(StatusCode::OK, JSON, body);
     if replayed {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));

@@ -14,7 +14,7 @@ use super::{
 use hyper::{
     Request, Response,
     body::Incoming,
-    header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE},
+    header::{AUTHORIZATION, CONNECTION, HeaderValue, WWW_AUTHENTICATE},
     server::conn::http1,
     service::service_fn,
 };
@@ -43,6 +43,18 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Answers requests.
 pub trait Routes: Send + Sync + 'static {
     fn handle(&self, request: Request<Incoming>) -> impl Future<Output = Response<Reply>> + Send;
+}
+
+/// Places for connections, shared by all listeners that have a handle to the same ones.
+#[derive(Clone, Debug)]
+pub struct Places(Arc<Semaphore>);
+
+impl Places {
+    /// Places for `count` connections open at once.
+    #[must_use]
+    pub fn new(count: usize) -> Self {
+        Self(Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS))))
+    }
 }
 
 /// Counters of a listener, for the metrics.
@@ -79,7 +91,7 @@ pub async fn serve<R: Routes>(listener: Listener, routes: R, mut shutdown: watch
         token: listener.token.clone(),
         connections: listener.connections(),
     });
-    let places = Arc::new(Semaphore::new(shared.limits.connections_max));
+    let places = listener.places.0.clone();
     let mut tasks = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -189,7 +201,7 @@ where
 {
     let limits = &shared.limits;
     let pulse = Arc::new(Pulse::new());
-    let io = TokioIo::new(Guarded { stream, pulse: Arc::clone(&pulse) });
+    let io = TokioIo::new(Guarded::new(stream, Arc::clone(&pulse)));
     let service = service_fn(|request| {
         pulse.enter(Phase::Serving);
         let (shared, pulse) = (&shared, &pulse);
@@ -199,6 +211,9 @@ where
             } else {
                 unauthorised()
             };
+            if response.headers().get(CONNECTION).is_some_and(|value| value == "close") {
+                pulse.linger();
+            }
             pulse.enter(Phase::Writing);
             Ok::<_, Infallible>(response)
         }
@@ -255,6 +270,6 @@ fn unauthorised() -> Response<Reply> {
     let problem = Problem::new(ProblemKind::Unauthorized, "expected the header Authorization: Bearer TOKEN");
     reply::problem_with(&problem, |headers| {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        headers.insert(hyper::header::CONNECTION, HeaderValue::from_static("close"));
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
     })
 }

@@ -9,7 +9,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll, ready},
     time::Duration,
@@ -38,16 +38,23 @@ pub(crate) enum Phase {
 pub(crate) struct Pulse {
     start: Instant,
     word: AtomicU64,
+    linger: AtomicBool,
 }
 
 impl Pulse {
     pub(crate) fn new() -> Self {
-        Self { start: Instant::now(), word: AtomicU64::new(Phase::Idle as u64) }
+        Self { start: Instant::now(), word: AtomicU64::new(Phase::Idle as u64), linger: AtomicBool::new(false) }
     }
 
     pub(crate) fn enter(&self, phase: Phase) {
         let since = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX) << 2;
         self.word.store(since | phase as u64, Ordering::Relaxed);
+    }
+
+    /// The answer ends the connection, though its client may still be sending: what he sends is read and
+    /// thrown away for a while. A socket closed with bytes unread can take the answer with it.
+    pub(crate) fn linger(&self) {
+        self.linger.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -72,10 +79,21 @@ impl Pulse {
     }
 }
 
+/// Bytes thrown away at most behind an answer that ends the connection.
+const LINGER_BYTES_MAX: usize = 8 << 20;
+
 /// A stream that keeps a [`Pulse`].
 pub(crate) struct Guarded<S> {
     pub stream: S,
     pub pulse: Arc<Pulse>,
+    /// Bytes thrown away; none while the stream is not shut down.
+    lingered: Option<usize>,
+}
+
+impl<S> Guarded<S> {
+    pub(crate) fn new(stream: S, pulse: Arc<Pulse>) -> Self {
+        Self { stream, pulse, lingered: None }
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
@@ -91,14 +109,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
 
 impl<S> Guarded<S> {
     fn wrote(&self, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if matches!(result, Poll::Ready(Ok(n)) if n > 0) && self.pulse.phase() == Phase::Writing {
+        // Idle too: an answer in several pieces is flushed between them.
+        let writes = matches!(self.pulse.phase(), Phase::Idle | Phase::Writing);
+        if matches!(result, Poll::Ready(Ok(n)) if n > 0) && writes {
             self.pulse.enter(Phase::Writing);
         }
         result
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.wrote(result)
@@ -127,7 +147,25 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        if self.lingered.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
+            if !self.pulse.linger.load(Ordering::Relaxed) {
+                return Poll::Ready(Ok(()));
+            }
+            // No longer than a head may take.
+            self.pulse.enter(Phase::Head);
+        }
+        let mut lingered = self.lingered.unwrap_or_default();
+        let mut bytes = [0; 4096];
+        while lingered < LINGER_BYTES_MAX {
+            let mut buf = ReadBuf::new(&mut bytes);
+            self.lingered = Some(lingered);
+            if ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buf)).is_err() || buf.filled().is_empty() {
+                break;
+            }
+            lingered += buf.filled().len();
+        }
+        Poll::Ready(Ok(()))
     }
 }
 

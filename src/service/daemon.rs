@@ -14,7 +14,7 @@ use crate::config::{Config, EventMapping, SinkKind, SourceKind, SourceMapping, W
 use crate::engine::{Courier, Delivery, Engine, Failure, Origin, Parts};
 use crate::event::{Budget, Decoder, IdentityRules, KeyRule, SourceRule};
 use crate::forward::{self, Filter, SinkStatus, file};
-use crate::ingest::{AdminRoutes, EventRoutes, Limits, ListenError, ListenOptions, Listener, TlsFiles, serve};
+use crate::ingest::{AdminRoutes, EventRoutes, Limits, ListenError, ListenOptions, Listener, Places, TlsFiles, serve};
 use crate::store::{self, Opened, SinkDecl, SinkStart, Store, StoreError};
 use std::io;
 use std::path::PathBuf;
@@ -27,6 +27,9 @@ use tokio::task::JoinSet;
 
 /// How long a clean stop waits for the sinks.
 pub const SINK_DRAIN_MAX: Duration = Duration::from_secs(20);
+
+/// Connections of the admin listener, apart from those of the sources: it must answer when they are all taken.
+pub const ADMIN_CONNECTIONS_MAX: usize = 16;
 
 /// Why the daemon did not start, or stopped by itself.
 #[derive(Debug, thiserror::Error)]
@@ -139,10 +142,11 @@ impl Tasks {
         let limits = limits(&config);
         let bodies = usize::try_from(built.memory.admitted).unwrap_or(usize::MAX);
         let budget = Budget::new(bodies.max(limits.budget_bytes_min()));
+        let places = Places::new(limits.connections_max);
         let mut sources = Vec::new();
         for source in &config.sources {
             let SourceKind::Http(endpoint) = &source.kind;
-            let listener = Listener::bind(&listen_options(endpoint, &limits))?;
+            let listener = Listener::bind(&listen_options(endpoint, &limits))?.sharing(&places);
             let origin = Arc::new(Origin::new(&source.name));
             sources.push(SourceView {
                 origin: Arc::clone(&origin),
@@ -161,7 +165,8 @@ impl Tasks {
             let routes = EventRoutes::new(Arc::new(intake), budget.clone(), limits.clone());
             self.sources.spawn(serve(listener, routes, stop_sources.subscribe()));
         }
-        let admin = Listener::bind(&listen_options(&config.admin, &limits))?;
+        let admin_limits = Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..limits };
+        let admin = Listener::bind(&listen_options(&config.admin, &admin_limits))?;
         let mut sinks = Vec::new();
         for sink in &config.sinks {
             let status = Arc::new(SinkStatus::new(&sink.name));
@@ -251,7 +256,6 @@ fn limits(config: &Config) -> Limits {
     Limits {
         connections_max: config.limits.connections,
         body_bytes_max: body,
-        batch_bytes_max: body.min(Limits::default().batch_bytes_max),
         body_timeout: config.limits.timeout.duration(),
         ..Limits::default()
     }

@@ -7,6 +7,7 @@ use crate::store::Store;
 use crate::verdict::write_json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
@@ -19,15 +20,20 @@ pub struct SourceIntake {
 }
 
 impl SourceIntake {
-    /// Decodes a body. Should that panic, the whole body is one bad record: it must not bring the process
-    /// down at each repeat.
+    /// Decodes a body. The decoder catches the panics of single records; should it panic itself, the whole
+    /// body is one bad record: it must not bring the process down at each repeat.
     fn decode(&self, form: &Form, body: &bytes::Bytes) -> EventBatch {
         let decode = || self.decoder.decode(form, body.clone(), Timestamp::now().0);
-        catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
-            self.engine.counters().add_panic();
-            tracing::error!(source = self.origin.name, "a body made the code panic: it is set aside; please report it");
-            self.decoder.whole_as_bad(BadKind::Malformed, "internal error while decoding", body.clone())
-        })
+        let batch = catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
+            let reason = "internal error while decoding";
+            EventBatch { panics: 1, ..self.decoder.whole_as_bad(BadKind::Malformed, reason, body.clone()) }
+        });
+        if batch.panics > 0 {
+            let (source, events) = (&self.origin.name, batch.panics);
+            (0..events).for_each(|_| self.engine.counters().add_panic());
+            tracing::error!(source, events, "events made the code panic: they are set aside; please report it");
+        }
+        batch
     }
 
     async fn ask(&self, batch: EventBatch, permit: Permit) -> Result<engine::Answer, Problem<'static>> {
@@ -60,6 +66,10 @@ impl Intake for SourceIntake {
         }
     }
 
+    fn refused(&self, events: u64) {
+        self.origin.refused.fetch_add(events, Relaxed);
+    }
+
     async fn find(&self, source: &str, id: &str) -> Result<Option<Vec<u8>>, Problem<'static>> {
         let found = self.engine.find(source, id).await;
         let found = found.map_err(|_| Problem::busy("verdictd is stopping"))?;
@@ -74,6 +84,10 @@ impl Intake for SourceIntake {
 }
 
 impl Answer for engine::Answer {
+    fn into_held(self) -> Option<Permit> {
+        self.held
+    }
+
     fn len(&self) -> usize {
         self.outcomes.len()
     }

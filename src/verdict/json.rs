@@ -45,7 +45,10 @@ fn write_score(score: Option<f64>, out: &mut Vec<u8>) {
     };
     #[allow(clippy::cast_possible_truncation)]
     let short = score as f32;
-    let _ = if f64::from(short) == score { write!(out, "{short:?}") } else { write!(out, "{score:?}") };
+    // Exact: whether the short text stands for the same number.
+    #[allow(clippy::float_cmp)]
+    let is_short = f64::from(short) == score;
+    let _ = if is_short { write!(out, "{short:?}") } else { write!(out, "{score:?}") };
 }
 
 /// Milliseconds since 1970 as RFC 3339 with three decimals always, so that lines align.

@@ -5,9 +5,13 @@
 //!   that follows the name sees each line once.
 //! - **Order**: write, fdatasync, cursor. Rotation only when the cursor is stored too, so that after a crash
 //!   only the current file can hold lines behind the stored cursor.
-//! - **Recovery** (`resume.rs`): lines behind the stored cursor are compared with the log one by one; the
-//!   file is cut at the first that differs or is torn, and the cursor set there. So a crash repeats no line
-//!   and leaves no half one.
+//! - **Recovery** (`resume.rs`): lines behind the stored cursor are compared with the log one by one, and
+//!   the cursor set at the first that differs. A torn one is cut, so a crash repeats no line and leaves no
+//!   half one. A whole verdict that the log does not hold there (it lost it, or `encoding` or `decisions`
+//!   have changed) is never cut: the file is put aside under a rotated name and a new one begun.
+//! - **Failed syncs**: after one the kernel takes pages for clean that the medium does not have. What was to
+//!   be synced is cut off at once, so that it is written anew.
+//! - **Others' hands**: a file that was renamed, removed or truncated from outside is opened anew.
 //! - **Limits**: at most [`WRITE_BYTES_MAX`] are rendered before they are written and synced.
 
 mod resume;
@@ -35,6 +39,9 @@ pub const WRITE_BYTES_MAX: usize = 512 << 10;
 /// How often an idle file's age is looked at.
 const AGE_CHECK: Duration = Duration::from_secs(1);
 
+/// Least time between two looks at whether the cursor is stored, for which a rotation waits.
+const STORED_CHECK: Duration = Duration::from_millis(5);
+
 /// One file sink, as configured.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -48,43 +55,56 @@ pub struct Options {
 }
 
 /// Runs the sink until `stop` turns true, and then drains what is committed, once.
-pub async fn run(options: Options, store: Arc<Store>, status: Arc<SinkStatus>, mut stop: watch::Receiver<bool>) {
-    let mut committed = store.watch();
-    let interval = options.sync_interval;
-    let ages = options.rotation.age.is_some();
-    let mut sink = Some(FileSink::new(options, store, Arc::clone(&status)));
+pub async fn run(options: Options, store: Arc<Store>, status: Arc<SinkStatus>, stop: watch::Receiver<bool>) {
+    let make = || FileSink::new(options.clone(), Arc::clone(&store), Arc::clone(&status));
+    run_made(make, &options, store.watch(), &status, stop).await;
+}
+
+/// The same with sinks as `make` makes them: the first, and one after each that was lost to a panic.
+async fn run_made(
+    make: impl Fn() -> FileSink,
+    options: &Options,
+    mut committed: watch::Receiver<u64>,
+    status: &SinkStatus,
+    mut stop: watch::Receiver<bool>,
+) {
+    let mut kept = None;
     let mut backoff = Backoff::default();
     let mut random = rand_pcg::Pcg64::from_os_rng();
     loop {
         let stopping = *stop.borrow();
         committed.borrow_and_update();
-        let Some(mut taken) = sink.take() else { return };
+        let mut sink = kept.take().unwrap_or_else(&make);
         let drained = tokio::task::spawn_blocking(move || {
-            let drained = taken.drain(stopping);
-            (taken, drained)
+            let drained = sink.drain(stopping);
+            (sink, drained)
         });
-        // The closure catches panics of single records; one of its own would end the sink, not the data.
-        let Ok((taken, drained)) = drained.await else {
-            tracing::error!(sink = status.name, "a bug stopped the sink; restart the service");
-            return;
+        let outcome = match drained.await {
+            Ok((sink, drained)) => {
+                kept = Some(sink);
+                drained.map_err(|error| error.to_string())
+            }
+            // Single records that panic are passed over; this is a bug elsewhere, and may go by.
+            Err(_) => Err("internal error: a bug stopped the sink, it is started anew".to_owned()),
         };
-        sink = Some(taken);
-        let wait = match drained {
+        let mut wait = options.sync_interval;
+        match outcome {
             Ok(()) => {
                 backoff.reset();
                 if status.recovered() {
                     tracing::info!(sink = status.name, "the sink takes verdicts again");
                 }
-                interval
+                if kept.as_ref().is_some_and(FileSink::is_waiting) {
+                    wait = wait.max(STORED_CHECK);
+                }
             }
             Err(error) => {
-                let wait = backoff.next(&mut random);
-                if status.failed(&error.to_string()) {
-                    tracing::warn!(sink = status.name, %error, "the sink fails; its verdicts wait in the store");
+                wait = backoff.next(&mut random);
+                if status.failed(&error) {
+                    tracing::warn!(sink = status.name, error, "the sink fails; its verdicts wait in the store");
                 }
-                wait
             }
-        };
+        }
         if stopping {
             return;
         }
@@ -92,12 +112,12 @@ pub async fn run(options: Options, store: Arc<Store>, status: Arc<SinkStatus>, m
             () = tokio::time::sleep(wait) => {}
             _ = stop.changed() => continue,
         }
-        if status.is_up() && sink.as_ref().is_some_and(FileSink::is_settled) {
+        if status.is_up() && kept.as_ref().is_some_and(FileSink::is_settled) {
             tokio::select! {
                 _ = committed.changed() => {}
                 _ = stop.changed() => {}
                 // A file can come of age without a verdict.
-                () = tokio::time::sleep(AGE_CHECK), if ages => {}
+                () = tokio::time::sleep(AGE_CHECK), if options.rotation.age.is_some() => {}
             }
         }
     }

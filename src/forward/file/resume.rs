@@ -1,13 +1,16 @@
 //! Where to go on after a crash: the stored cursor, and what the file holds behind it.
 //!
 //! All lines before the stored cursor are durable, because the cursor was stored after their sync. Lines
-//! behind it may be whole, torn or full of holes: they count only as far as they equal the log.
+//! behind it may be whole, torn or full of holes: they count only as far as they equal the log. Where they
+//! differ from it, a torn line is cut, for the log has it. A whole verdict there is none of this log as it
+//! is now (the log lost it, or is another's, or is written otherwise now): it is never cut.
 
 use super::{Encoding, FileError, Filter};
 use crate::store::{Store, StoreError};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Bytes read at a time while looking backward.
 const BLOCK: u64 = 64 << 10;
@@ -21,8 +24,10 @@ pub struct Resume {
     pub length: u64,
     /// Next sequence to write.
     pub cursor: u64,
-    /// Bytes cut off.
-    pub cut: u64,
+    /// Bytes of the file behind them.
+    pub rest: u64,
+    /// Whether the rest begins with a whole line that is a verdict.
+    pub is_verdict: bool,
 }
 
 /// Finds out. `cursor`: the stored one.
@@ -45,7 +50,10 @@ pub fn resume(
                 continue;
             }
             line.clear();
-            encoding.write(&record.verdict, &mut line);
+            // The record that cannot be rendered was passed over when it was to be written, too.
+            if catch_unwind(AssertUnwindSafe(|| encoding.write(&record.verdict, &mut line))).is_err() {
+                continue;
+            }
             line.push(b'\n');
             written.resize(line.len(), 0);
             let whole = length + line.len() as u64 <= size && file.read_exact_at(&mut written, length).is_ok();
@@ -60,7 +68,7 @@ pub fn resume(
         }
         next = next.max(chunk.next());
     }
-    Ok(Resume { length, cursor: next, cut: size - length })
+    Ok(Resume { length, cursor: next, rest: size - length, is_verdict: is_verdict_at(file, length, size)? })
 }
 
 /// Where the last line before `cursor` ends: 0 where there is none.
@@ -114,11 +122,10 @@ fn read(file: &File, start: u64, end: u64) -> io::Result<Vec<u8>> {
     Ok(block)
 }
 
-/// Whether a file begins with a whole line that is a verdict.
-pub fn is_verdicts(file: &File) -> bool {
-    let size = file.metadata().map_or(0, |metadata| metadata.len());
-    let block = read(file, 0, size.min(LINE_BYTES_MAX)).unwrap_or_default();
-    memchr::memchr(b'\n', &block).is_some_and(|end| sequence_of(&block[..end]).is_some())
+/// Whether a whole line that is a verdict begins at `start`.
+fn is_verdict_at(file: &File, start: u64, size: u64) -> io::Result<bool> {
+    let block = read(file, start, size.min(start + LINE_BYTES_MAX))?;
+    Ok(memchr::memchr(b'\n', &block).is_some_and(|end| sequence_of(&block[..end]).is_some()))
 }
 
 /// The sequence in a line of either encoding.

@@ -35,6 +35,14 @@ pub fn rotated_name(path: &Path, now: SystemTime, sequence: u64) -> PathBuf {
     path.with_file_name(format!("{stem}-{}-{sequence}{extension}", at.strftime("%Y%m%dT%H%M%SZ")))
 }
 
+/// The first such name from `now` on that is free: a rename would replace a file.
+#[must_use]
+pub fn free_name(path: &Path, now: SystemTime, sequence: u64) -> PathBuf {
+    let names = (0..).map(|seconds| rotated_name(path, now + Duration::from_secs(seconds), sequence));
+    let mut free = names.skip_while(|name| name.symlink_metadata().is_ok());
+    free.next().unwrap_or_else(|| rotated_name(path, now, sequence))
+}
+
 /// The rotated files of `path`, oldest first.
 ///
 /// # Errors

@@ -137,6 +137,111 @@ fn a_file_of_another_store_is_put_aside_untouched() {
     assert_eq!(fs::read_to_string(&aside[0]).unwrap(), old);
 }
 
+/// Only the file holds these verdicts any more. They were once cut off as torn.
+#[test]
+fn whole_verdicts_that_the_log_lost_are_kept() {
+    let (lost, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut first = Rig::open(lost.path());
+    first.commit(0..20);
+    first.drain();
+    let whole = fs::read(&first.options.path).unwrap();
+    // An older copy of the state: ten verdicts and their cursor.
+    let mut rig = Rig::open(kept.path());
+    rig.options.path.clone_from(&first.options.path);
+    rig.commit(0..10);
+    rig.store.set_cursor(SINK, 11).unwrap();
+    let mut sink = rig.sink();
+    sink.drain(false).unwrap();
+    rig.writer.maintain().unwrap();
+    sink.drain(false).unwrap();
+    rig.commit(100..110);
+    sink.drain(false).unwrap();
+    let aside = rotated(&rig.options.path).unwrap();
+    assert_eq!(aside.iter().map(|file| fs::read(file).unwrap()).collect::<Vec<_>>(), [whole]);
+    assert_eq!(ids(&rig.options.path), (100..110).collect::<Vec<_>>());
+}
+
+#[test]
+fn lines_in_the_encoding_before_are_put_aside_and_not_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut rig = Rig::open(dir.path());
+    rig.commit(0..10);
+    rig.drain();
+    let whole = fs::read(&rig.options.path).unwrap();
+    rig.options.encoding = Encoding::CloudEvents;
+    rig.store.set_cursor(SINK, 5).unwrap();
+    rig.writer.maintain().unwrap();
+    rig.drain();
+    assert_eq!(fs::read(&rotated(&rig.options.path).unwrap()[0]).unwrap(), whole);
+    assert_eq!(ids(&rig.options.path), (4..10).collect::<Vec<_>>());
+}
+
+/// After a failed sync the pages are clean: lines left in the file would compare equal and never be written.
+#[test]
+fn what_a_failed_sync_left_is_cut_off_and_written_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut rig = Rig::open(dir.path());
+    rig.commit(0..10);
+    let mut sink = rig.sink();
+    sink.drain(false).unwrap();
+    let synced = fs::read(&rig.options.path).unwrap();
+    rig.commit(10..20);
+    let sync = std::mem::replace(&mut sink.sync, |_| Err(std::io::Error::other("no medium")));
+    assert!(sink.drain(false).is_err());
+    assert_eq!(fs::read(&rig.options.path).unwrap(), synced);
+    sink.sync = sync;
+    sink.drain(false).unwrap();
+    assert_eq!(ids(&rig.options.path), (0..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_file_that_was_renamed_removed_or_truncated_from_outside_is_opened_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut rig = Rig::open(dir.path());
+    let mut sink = rig.sink();
+    let path = rig.options.path.clone();
+    let acts: [&dyn Fn(); 3] =
+        [&|| fs::rename(&path, dir.path().join("moved")).unwrap(), &|| fs::remove_file(&path).unwrap(), &|| {
+            fs::write(&path, "").unwrap()
+        }];
+    for (n, act) in (0..).zip(acts) {
+        rig.commit(n * 20..n * 20 + 10);
+        sink.drain(false).unwrap();
+        act();
+        rig.commit(n * 20 + 10..n * 20 + 20);
+        sink.drain(false).unwrap();
+        assert_eq!(ids(&path), (n * 20 + 10..n * 20 + 20).collect::<Vec<_>>());
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_sink_that_panicked_is_down_and_is_started_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut rig = Rig::open(dir.path());
+    rig.commit(0..10);
+    let status = Arc::new(SinkStatus::new(SINK));
+    let made = std::sync::atomic::AtomicU32::new(0);
+    let make = || {
+        let mut sink = FileSink::new(rig.options.clone(), Arc::clone(&rig.store), Arc::clone(&status));
+        if made.fetch_add(1, Relaxed) == 0 {
+            sink.sync = |_| panic!("a bug");
+        }
+        sink
+    };
+    let (stop, stopped) = watch::channel(false);
+    let settled = async {
+        while status.delivered.load(Relaxed) < 10 {
+            tokio::task::yield_now().await;
+        }
+        stop.send(true).unwrap();
+    };
+    tokio::join!(run_made(make, &rig.options, rig.store.watch(), &status, stopped), settled);
+    assert_eq!((made.load(Relaxed), status.transient.load(Relaxed)), (2, 1));
+    assert_eq!(ids(&rig.options.path), (0..10).collect::<Vec<_>>());
+    assert!(status.is_up());
+}
+
 #[test]
 fn only_the_wanted_decisions_are_written_and_the_cursor_passes_the_others() {
     let dir = tempfile::tempdir().unwrap();

@@ -21,11 +21,13 @@ pub struct Fake {
     pub entered: std::sync::atomic::AtomicUsize,
     /// Answers `busy` to all.
     pub full: std::sync::atomic::AtomicBool,
+    /// Events counted as refused for want of memory.
+    pub refused: std::sync::atomic::AtomicU64,
 }
 
 pub struct FakeAnswer {
     outcomes: Vec<Result<(String, bool), Problem<'static>>>,
-    _permit: Permit,
+    permit: Permit,
 }
 
 impl Default for Fake {
@@ -36,6 +38,7 @@ impl Default for Fake {
             gate: Semaphore::new(Semaphore::MAX_PERMITS),
             entered: 0.into(),
             full: false.into(),
+            refused: 0.into(),
         }
     }
 }
@@ -59,6 +62,10 @@ impl Fake {
 }
 
 impl Answer for FakeAnswer {
+    fn into_held(self) -> Option<Permit> {
+        Some(self.permit)
+    }
+
     fn len(&self) -> usize {
         self.outcomes.len()
     }
@@ -72,6 +79,9 @@ impl Answer for FakeAnswer {
 
     fn write_verdict(&self, n: usize, out: &mut Vec<u8>) {
         let (id, _) = self.outcomes[n].as_ref().unwrap();
+        if id == "lost" {
+            return;
+        }
         out.extend_from_slice(format!("{{\"id\":\"{id}\",\"decision\":\"allow\"}}").as_bytes());
     }
 }
@@ -100,7 +110,11 @@ impl Intake for Fake {
             }
         };
         self.forms.lock().unwrap().push(form);
-        Ok(FakeAnswer { outcomes, _permit: permit })
+        Ok(FakeAnswer { outcomes, permit })
+    }
+
+    fn refused(&self, events: u64) {
+        self.refused.fetch_add(events, std::sync::atomic::Ordering::Relaxed);
     }
 
     async fn find(&self, source: &str, id: &str) -> Result<Option<Vec<u8>>, Problem<'static>> {

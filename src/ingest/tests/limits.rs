@@ -85,25 +85,71 @@ async fn a_commit_may_take_its_time() {
 #[tokio::test]
 async fn a_body_over_the_limit_is_413_announced_or_not() {
     let server = server(Limits { body_bytes_max: 1000, ..Limits::default() });
+    // Announced: answered at once, though most of the body is still to come.
     let mut peer = server.connect();
     let announced = post("application/json", &"x".repeat(1001));
-    assert_eq!(peer.ask(&announced).await.status, 413);
-    // The rest was read away: the connection goes on.
-    assert_eq!(peer.ask(&event("1")).await.status, 200);
+    let answer = peer.ask(&announced[..200]).await;
+    assert_eq!((answer.status, answer.header("connection")), (413, Some("close")));
+    // The rest is read away, or the answer could be lost with the connection.
+    peer.send(&announced[200..]).await;
+    assert!(peer.ended().await);
     let chunk = "x".repeat(600);
     let head = "POST /v1/events HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
     let chunked = format!("{head}transfer-encoding: chunked\r\n\r\n258\r\n{chunk}\r\n258\r\n{chunk}\r\n0\r\n\r\n");
-    assert_eq!(peer.ask(&chunked).await.status, 413);
+    let answer = server.connect().ask(&chunked).await;
+    assert_eq!((answer.status, answer.header("connection")), (413, Some("close")));
     assert_eq!(server.connect().ask(&event("2")).await.status, 200);
     assert_eq!(server.budget.used(), 0);
 }
 
 #[tokio::test]
-async fn a_batch_has_a_limit_of_its_own() {
-    let server = server(Limits { batch_bytes_max: 10, ..Limits::default() });
+async fn a_batch_is_paid_for_by_the_number_of_its_events() {
+    let budget = Budget::new(100 << 10);
+    let server = with_budget(Limits::default(), budget);
+    let batch = |count: usize| {
+        let events: Vec<_> = (0..count).map(|n| format!("{{\"id\":\"{n}\"}}")).collect();
+        post("application/cloudevents-batch+json", &format!("[{}]", events.join(",")))
+    };
     let mut peer = server.connect();
-    assert_eq!(peer.ask(&post("application/cloudevents-batch+json", "[{\"id\":\"1\"}]")).await.status, 413);
-    assert_eq!(peer.ask(&post("application/x-ndjson", "{\"id\":\"123456\"}")).await.status, 200);
+    let answer = peer.ask(&batch(100)).await;
+    assert_eq!((answer.status, answer.lines().len()), (200, 100));
+    let answer = peer.ask(&batch(1000)).await;
+    assert_eq!((answer.status, answer.body.contains("1000 events")), (413, true));
+    assert_eq!(peer.ask(&event("x")).await.status, 200);
+}
+
+#[tokio::test]
+async fn lines_that_the_client_has_not_read_stay_paid_for() {
+    let server = server(Limits::default());
+    let mut peer = server.connect();
+    let id = "i".repeat(500);
+    let body: String = (0..1000).map(|n| format!("{{\"id\":\"{n}{id}\"}}\n")).collect();
+    peer.send(&post("application/x-ndjson", &body)).await;
+    // The first bytes of the answer have come: all of it is made, most of it is neither sent nor read.
+    peer.begin().await;
+    assert!(server.budget.used() >= 500 << 10, "{}", server.budget.used());
+    assert_eq!(peer.answer().await.lines().len(), 1000);
+    while server.budget.used() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The client reads all along; once, the first flush between two slices began the idle time-out.
+#[tokio::test(start_paused = true)]
+async fn a_streamed_answer_may_take_its_time() {
+    let server = server(Limits::default());
+    server.fake.gate.forget_permits(Semaphore::MAX_PERMITS);
+    let mut peer = server.connect();
+    let body: String = (0..5 * 1024).map(|n| format!("{{\"id\":\"{n}\"}}\n")).collect();
+    peer.send(&post("application/x-ndjson", &body)).await;
+    let commits = async {
+        for _ in 0..5 {
+            tokio::time::sleep(Duration::from_secs(50)).await;
+            server.fake.gate.add_permits(1);
+        }
+    };
+    let (answer, ()) = tokio::join!(peer.answer(), commits);
+    assert_eq!(answer.lines().len(), 5 * 1024);
 }
 
 #[tokio::test]
@@ -124,6 +170,7 @@ async fn an_exhausted_budget_is_503_and_recovers() {
     let held = server.budget.try_take(4096).unwrap();
     let answer = peer.ask(&event("1")).await;
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
+    assert_eq!(server.fake.refused.load(Ordering::Relaxed), 1);
     drop(held);
     assert_eq!(peer.ask(&event("1")).await.status, 200);
     assert_eq!(server.budget.used(), 0);

@@ -2,8 +2,8 @@
 
 use super::{
     super::{
-        Admin, AdminRoutes, Budget, EventRoutes, Health, ListenError, ListenOptions, Listener, listen::find_group,
-        serve,
+        Admin, AdminRoutes, Budget, EventRoutes, Health, ListenError, ListenOptions, Listener, Places,
+        listen::find_group, serve,
     },
     fake::Fake,
     peer::{Peer, event},
@@ -160,6 +160,22 @@ async fn one_connection_too_many_is_told_so_and_the_next_is_served() {
         }
     }
     assert_eq!(open[0].ask(&event("5")).await.status, 200);
+}
+
+#[tokio::test]
+async fn listeners_share_their_places() {
+    let places = Places::new(1);
+    let stop = watch::Sender::new(false);
+    let serve = || {
+        let listener = Listener::bind(&tcp()).unwrap().sharing(&places);
+        let listen = listener.address().clone();
+        tokio::spawn(serve(listener, AdminRoutes(Arc::new(Pages)), stop.subscribe()));
+        listen
+    };
+    let (one, other) = (serve(), serve());
+    let mut open = Peer::new(connect_tcp(&one).await);
+    assert_eq!(open.ask("GET /version HTTP/1.1\r\nhost: x\r\n\r\n").await.status, 200);
+    assert_eq!(Peer::new(connect_tcp(&other).await).answer().await.status, 503);
 }
 
 #[tokio::test]

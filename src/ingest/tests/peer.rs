@@ -67,6 +67,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
         self.stream.read_buf(&mut self.input).await.is_ok_and(|count| count > 0)
     }
 
+    /// Waits for the first bytes of an answer.
+    pub async fn begin(&mut self) {
+        assert!(self.more().await);
+    }
+
     /// Whether the server has closed the connection and left nothing unread.
     pub async fn ended(&mut self) -> bool {
         self.input.is_empty() && !self.more().await

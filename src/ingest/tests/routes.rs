@@ -36,6 +36,8 @@ async fn a_refused_event_is_answered_with_a_problem_and_the_next_is_served() {
     assert_eq!(problem["type"], "urn:verdictd:problem:conflict");
     assert!(problem["title"].is_string() && problem["detail"].is_string());
     assert_eq!(peer.ask(&post("application/json", "not JSON")).await.status, 400);
+    // A verdict whose record cannot be found is no empty 200.
+    assert_eq!(peer.ask(&event("lost")).await.status, 500);
     assert_eq!(peer.ask(&event("8")).await.status, 200);
 }
 
