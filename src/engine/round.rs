@@ -1,7 +1,7 @@
 //! One round: what the leader decides before a commit. No I/O of its own but the look-up of old chunks.
 
 use super::{Answer, Counters, Delivery, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX};
-use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, identity_fingerprint};
+use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, Span, identity_fingerprint};
 use crate::model::{Bundle, Reasons, Scorer};
 use crate::store::{
     BatchBuilder, Chunk, Index, LogClock, NewRecord, QUARANTINE_ENTRY_BYTES_MAX, QuarantineEntry, REASON_BYTES_MAX,
@@ -318,27 +318,24 @@ impl Round {
                 one.unscorable = Some("the model's result is not a finite number".to_owned());
             }
             let mut found = Reasons::default();
-            let (decision, score) = match &mut one.unscorable {
-                Some(reason) => {
-                    cut(reason, REASON_BYTES_MAX);
-                    self.set_aside("unscorable", batch, event, reason.clone());
-                    (bundle.fallback(), None)
+            let (decision, score) = if let Some(reason) = &mut one.unscorable {
+                cut(reason, REASON_BYTES_MAX);
+                self.set_aside("unscorable", batch, event, reason.clone());
+                (bundle.fallback(), None)
+            } else {
+                let decision = bundle.decide(score);
+                if bundle.wants_reasons(decision) {
+                    let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
+                    let reasons = catch_unwind(AssertUnwindSafe(|| self.scorer.reasons(row)));
+                    // The score stands; only what raised it is not known.
+                    found = reasons.unwrap_or_else(|_| {
+                        self.scorer = bundle.scorer(WAVE_EVENTS_MAX);
+                        let reason = self.panicked("explaining");
+                        self.set_aside("unscorable", batch, event, reason);
+                        Reasons::default()
+                    });
                 }
-                None => {
-                    let decision = bundle.decide(score);
-                    if bundle.wants_reasons(decision) {
-                        let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
-                        let reasons = catch_unwind(AssertUnwindSafe(|| self.scorer.reasons(row)));
-                        // The score stands; only what raised it is not known.
-                        found = reasons.unwrap_or_else(|_| {
-                            self.scorer = bundle.scorer(WAVE_EVENTS_MAX);
-                            let reason = self.panicked("explaining");
-                            self.set_aside("unscorable", batch, event, reason);
-                            Reasons::default()
-                        });
-                    }
-                    (decision, Some(score))
-                }
+                (decision, Some(score))
             };
             let unscorable = one.unscorable.as_deref();
             let mut reasons: [&str; 8] = [""; 8];
@@ -361,7 +358,7 @@ impl Round {
                 decided_ms,
                 log_ms,
             })?;
-            self.bytes += 48 + event.id.len() + event.key.map_or(0, |key| key.len());
+            self.bytes += 48 + event.id.len() + event.key.map_or(0, Span::len);
             match self.decided.iter_mut().find(|(name, _)| &**name == decision) {
                 Some((_, count)) => *count += 1,
                 None => self.decided.push((decision.into(), 1)),

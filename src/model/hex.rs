@@ -16,6 +16,7 @@ pub fn decode(text: &str) -> Option<[u8; 32]> {
 }
 
 /// 32 bytes as 64 lower-case digits.
+#[must_use]
 pub fn encode(bytes: &[u8; 32]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::with_capacity(64), |mut out, byte| {

@@ -16,6 +16,7 @@ use crate::event::{Budget, Decoder, IdentityRules, KeyRule, SourceRule};
 use crate::forward::{self, Filter, SinkStatus, file};
 use crate::ingest::{AdminRoutes, EventRoutes, Limits, ListenError, ListenOptions, Listener, Places, TlsFiles, serve};
 use crate::store::{self, Opened, SinkDecl, SinkStart, Store, StoreError};
+use rustix::fs::Mode;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -68,7 +69,11 @@ impl From<Failure> for DaemonError {
 pub fn run(config: Config) -> Result<(), DaemonError> {
     let started = Instant::now();
     let built = build(&config).map_err(DaemonError::Build)?;
+    // The store and its quarantine hold what senders wrote: nobody else is to read it, whatever the caller's
+    // mask. Verdict files may be read by the group.
+    rustix::process::umask(Mode::from_raw_mode(0o077));
     let opened = store::open(&store_options(&config, &built)).map_err(DaemonError::Store)?;
+    rustix::process::umask(Mode::from_raw_mode(0o027));
     log_recovery(&opened);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -62,7 +62,7 @@ impl Daemon {
         let pid = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(pid) = pid {
             // It may have ended by itself; the wait tells.
-            drop(rustix::process::kill_process(pid, rustix::process::Signal::TERM));
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         }
         let began = Instant::now();
         while began.elapsed() < PATIENCE {
