@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const TASK: &str = "VERDICTD_TEST_TASK";
 
 /// A child that hangs is killed after this and the test fails. No promise about speed: far above any run.
-pub const WATCHDOG: Duration = Duration::from_secs(120);
+pub const WATCHDOG: Duration = Duration::from_mins(2);
 
 /// This test binary, to run its ignored test `name` with `task`.
 pub fn part(name: &str, task: &str) -> Command {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// A server that never answers ends a read with an error after this; far above any answer's time.
-const WATCHDOG: Duration = Duration::from_secs(60);
+const WATCHDOG: Duration = Duration::from_mins(1);
 
 pub const JSON: &str = "application/json";
 pub const NDJSON: &str = "application/x-ndjson";
