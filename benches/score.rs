@@ -3,6 +3,8 @@
 //! Microseconds a row, the median of 5 runs, at 1, 8 and 256 rows a call: the compiled plan on each kernel
 //! that this processor has, and Candle's forward pass. Then what features, reasons and the simulator cost.
 
+#![allow(clippy::expect_used)] // a bench may stop
+
 use candle_core::{Device, Tensor};
 use rand::{Rng, SeedableRng};
 use sha2::Digest;

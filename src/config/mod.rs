@@ -1,7 +1,7 @@
 //! The config: one TOML file, `conf.d/*.toml` beside it laid over it in name order, every fault at once.
 //!
 //! One file a table. A [`Key`] defines name, kind, default and doc line once; the parser, `init` and the
-//! reference are made from it. Reading is pure ([`parse`]); [`load`] adds the files, and [`files`] looks at
+//! reference are made from it. Reading is pure ([`parse`]); [`load()`] adds the files, and [`files`] looks at
 //! what the config names.
 //!
 //! Limits: [`FILE_BYTES_MAX`] a file, [`CONF_D_FILES_MAX`] files in conf.d.

@@ -13,7 +13,7 @@ use crate::features::Problems;
 pub struct Dense {
     pub inputs: usize,
     pub outputs: usize,
-    /// [outputs][inputs], row after row.
+    /// `[outputs][inputs]`, row after row.
     pub weight: Vec<f32>,
     pub bias: Vec<f32>,
     pub activation: Option<Activation>,

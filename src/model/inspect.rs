@@ -60,7 +60,7 @@ const PLAN_TOLERANCE: f64 = 1e-6;
 /// Loads a bundle and describes it.
 ///
 /// # Errors
-/// As [`super::load`].
+/// As [`super::load()`].
 pub fn inspect(dir: &Path, options: &LoadOptions) -> Result<Inspection, ModelError> {
     super::load(dir, options).map(|bundle| Inspection::of(&bundle, options.max_batch))
 }
@@ -69,7 +69,7 @@ pub fn inspect(dir: &Path, options: &LoadOptions) -> Result<Inspection, ModelErr
 /// plan that this processor runs with the Candle forward pass.
 ///
 /// # Errors
-/// As [`super::load`], and when plan and Candle differ.
+/// As [`super::load()`], and when plan and Candle differ.
 pub fn verify(dir: &Path, options: &LoadOptions) -> Result<Verification, ModelError> {
     let (bundle, reference) = load_with_reference(dir, options)?;
     let refused = |what: String| ModelError::Refused { file: dir.join(&bundle.manifest.file), what };

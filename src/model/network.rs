@@ -21,12 +21,12 @@ pub struct Network {
 /// One layer. Names are prefixes of tensors, as a `PyTorch` `state_dict` has them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Layer {
-    /// `NAME.weight` [out, in] and, if `bias`, `NAME.bias` [out].
+    /// `NAME.weight` `[out, in]` and, if `bias`, `NAME.bias` `[out]`.
     Linear {
         name: String,
         bias: bool,
     },
-    /// `NAME.weight`, `.bias`, `.running_mean`, `.running_var`, each [n].
+    /// `NAME.weight`, `.bias`, `.running_mean`, `.running_var`, each `[n]`.
     BatchNorm {
         name: String,
         eps: f64,
