@@ -116,6 +116,12 @@ impl Round {
         self.go_on(Pending { submission, outcomes, refusal: None, chunks: Vec::new(), fresh: false })
     }
 
+    /// Drops what it holds unanswered: after a failure nobody may be told that something is durable.
+    pub fn abandon(&mut self) {
+        self.answered.clear();
+        self.unfinished = None;
+    }
+
     fn go_on(&mut self, mut pending: Pending) -> Result<(), StoreError> {
         let total = pending.submission.batch.items.len();
         while pending.outcomes.len() < total {

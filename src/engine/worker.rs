@@ -174,6 +174,7 @@ impl Shared {
         }
         if self.failure.borrow().is_some() {
             self.inbox.abandon();
+            lock(&self.round).abandon();
         }
     }
 
