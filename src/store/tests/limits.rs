@@ -167,7 +167,7 @@ fn a_refused_commit_leaves_the_log_as_it_was() {
     let refused = rig.writer.commit(&Commit { chunks, ..Commit::default() });
     assert!(matches!(refused, Err(StoreError::OutOfOrder { found: 12, expected: 11 })), "{refused:?}");
     let next = rig.writer.next_sequence();
-    rig.builder.restart(next);
+    rig.builder = BatchBuilder::new(next);
     rig.load("b", 1);
     assert_eq!(rig.log(11), vec![(11, String::from("b0"))]);
 }
