@@ -287,6 +287,7 @@ pub(crate) fn quarantine_get(
         id: info.id.clone(),
         reason: info.reason.clone(),
         bytes,
+        length: info.bytes,
         at_ms: info.at_ms,
     };
     Ok(Some((info, entry)))

@@ -142,6 +142,7 @@ fn the_quarantine_keeps_to_its_budget_by_letting_the_oldest_go() {
             id: Some(format!("id{n}")),
             reason: "é".repeat(2000),
             bytes: bytes.clone(),
+            length: 0,
             at_ms: n,
         };
         rig.writer.commit(&Commit { quarantine: vec![entry], ..Commit::default() }).expect("commit");
@@ -153,6 +154,13 @@ fn the_quarantine_keeps_to_its_budget_by_letting_the_oldest_go() {
     let (info, entry) = rig.store.quarantine_get(10).expect("get").expect("there");
     assert_eq!((info.bytes, entry.bytes), (20_000, bytes));
     assert_eq!(info.id.as_deref(), Some("id9"));
+    // Of one whose bytes are not kept the length is.
+    let without = QuarantineEntry { bytes: Vec::new(), length: 70_000, ..entry };
+    rig.writer.commit(&Commit { quarantine: vec![without.clone()], ..Commit::default() }).expect("commit");
+    let (info, entry) = rig.store.quarantine_get(11).expect("get").expect("there");
+    assert_eq!(info.bytes, 70_000);
+    assert_eq!(entry.bytes, without.bytes);
+    assert_eq!(entry.length, 70_000);
 }
 
 #[test]
