@@ -397,6 +397,7 @@ impl Round {
             id,
             reason,
             bytes: bytes.to_vec(),
+            length: bytes.len() as u64,
             at_ms: wall_ms(),
         });
     }

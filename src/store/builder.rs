@@ -97,14 +97,6 @@ impl BatchBuilder {
         self.next
     }
 
-    /// Throws away what was appended since the last seal and goes on with the sequence `next`: after a commit
-    /// was refused, the ones built behind it are void.
-    pub fn restart(&mut self, next: u64) {
-        self.open.clear();
-        self.done.clear();
-        self.next = next.max(1);
-    }
-
     /// Gives the chunks, ascending, for one [`super::Commit`].
     pub fn seal(&mut self) -> Vec<Arc<Chunk>> {
         self.finish_chunk();

@@ -24,7 +24,6 @@
 use super::codec::{Malformed, Reader};
 use super::frame::{self, STORED_BYTES_MAX};
 use super::record::{self, Previous, RawRecord, Record};
-use std::sync::Arc;
 
 /// Longest body, bytes: with the frame it is [`STORED_BYTES_MAX`].
 pub const RAW_BYTES_MAX: usize = STORED_BYTES_MAX - frame::HEADER_BYTES;
@@ -196,6 +195,3 @@ impl<'a> Texts<'a> for &'a Chunk {
         Some((self.text(u32::from(label))?, self.raw.get(at..at + 32)?.try_into().ok()?))
     }
 }
-
-/// A chunk shared between the engine, the writer, the tail and the sinks.
-pub type SharedChunk = Arc<Chunk>;

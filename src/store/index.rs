@@ -106,9 +106,11 @@ impl Index {
     /// Adds an event. Sequences ascend.
     pub fn insert(&mut self, identity: u64, sequence: u64) {
         self.newest = self.newest.max(sequence);
-        self.floor = self.floor.max((self.newest + 1).saturating_sub(self.capacity));
+        let forced = (self.newest + 1).saturating_sub(self.capacity);
+        self.floor = self.floor.max(forced);
         let (floor, newest) = (self.floor, self.newest);
-        self.figures.floor.store(floor, Ordering::Relaxed);
+        // Only what the budget cuts: the floor is also raised by whatever else shortens the window.
+        self.figures.floor.store(forced, Ordering::Relaxed);
         let table = &mut self.tables[partition(identity)];
         let slot = tag(identity) << 32 | (sequence & 0xffff_ffff);
         if (u64::from(table.used) + 1) * 100 > table.slots.len() as u64 * 85 {
@@ -299,5 +301,16 @@ mod tests {
         assert_eq!(index.len(), index.capacity());
         assert!((1_000_000 - index.capacity() + 1..=1_000_000).all(|n| index.find(mix(n)).any(|found| found == n)));
         assert_eq!(index.find(mix(1_000_000 - index.capacity())).next(), None);
+    }
+
+    #[test]
+    fn only_what_the_budget_cuts_is_told_as_its_cut() {
+        let mut index = Index::new(0);
+        (1..=1000).for_each(|n| index.insert(mix(n), n));
+        index.expire(900);
+        index.insert(mix(1001), 1001);
+        assert_eq!((index.floor(), index.figures().floor.load(Ordering::Relaxed)), (900, 0));
+        (1002..=2000).for_each(|n| index.insert(mix(n), n));
+        assert_eq!((index.floor(), index.figures().floor.load(Ordering::Relaxed)), (977, 977));
     }
 }

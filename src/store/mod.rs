@@ -49,7 +49,7 @@ mod window;
 mod writer;
 
 pub use builder::BatchBuilder;
-pub use chunk::{Chunk, SharedChunk};
+pub use chunk::Chunk;
 pub use clock::LogClock;
 pub use commit::{Commit, Committed};
 pub use disk::{BALLAST_BYTES, RESERVE_BYTES, Room};
@@ -59,7 +59,9 @@ pub use medium::STUCK_AFTER;
 pub use open::{Opened, open};
 pub use options::{Options, SinkDecl, SinkStart, WhenFull};
 pub use quarantine::{QUARANTINE_ENTRY_BYTES_MAX, QuarantineEntry, QuarantineInfo};
-pub use record::{KEY_BYTES_MAX, LABEL_BYTES_MAX, NAME_BYTES_MAX, NewRecord, REASON_BYTES_MAX, REASONS_MAX, Record};
+pub use record::{
+    KEY_BYTES_MAX, LABEL_BYTES_MAX, MODEL_BYTES_MAX, NAME_BYTES_MAX, NewRecord, REASON_BYTES_MAX, REASONS_MAX, Record,
+};
 pub use shared::Store;
 pub use state::OFFSET_BYTES_MAX;
 pub use stats::{Recovery, Stats, WindowCut};

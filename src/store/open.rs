@@ -15,6 +15,7 @@ use super::shared::{Figures, Sink, Store, decode_head};
 use super::state::{self, State};
 use super::stats::Recovery;
 use super::tip::TipFile;
+use super::window::CutAlarm;
 use super::writer::{ENTRY_OVERHEAD, Writer};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -83,7 +84,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
         (&figures.lost, lost),
         (&figures.set_aside, salvage::count(&layout)),
         (&figures.log_floor, state.log_floor),
-        (&figures.window_floor, folded.index.floor()),
+        (&figures.window_floor, folded.index.floor().max(state.disk_floor)),
     ] {
         figure.store(value, Ordering::Relaxed);
     }
@@ -115,7 +116,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
         _lock: lock,
     });
     store.disk.update(live, store.medium.file())?;
-    let writer = Writer {
+    let mut writer = Writer {
         store: Arc::clone(&store),
         tip: TipFile::open(&layout.tip())?,
         clock: folded.clock,
@@ -130,7 +131,11 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
         quarantine_budget: options.quarantine_bytes,
         when_full: options.when_full,
         state_age: 0,
+        alarm: CutAlarm::default(),
     };
+    let now_ms = writer.clock.now_ms();
+    let time_floor = writer.window.floor(now_ms, writer.state.next);
+    writer.note_window(time_floor, now_ms);
     laps.lap(recovery, "rest");
     Ok(Opened { store, index: folded.index, writer, recovery: Recovery::default() })
 }

@@ -29,7 +29,10 @@ pub struct QuarantineEntry {
     pub source: String,
     pub id: Option<String>,
     pub reason: String,
+    /// The record, or what of it is to be kept; nothing, where records are not to be kept.
     pub bytes: Vec<u8>,
+    /// Length of the record as it came; that of `bytes` where it is less.
+    pub length: u64,
     /// Milliseconds since 1970.
     pub at_ms: i64,
 }
@@ -42,7 +45,7 @@ pub struct QuarantineInfo {
     pub source: String,
     pub id: Option<String>,
     pub reason: String,
-    /// Length of the record as it came; [`QUARANTINE_ENTRY_BYTES_MAX`] of it are kept.
+    /// Length of the record as it came; at most [`QUARANTINE_ENTRY_BYTES_MAX`] of it are kept.
     pub bytes: u64,
     pub at_ms: i64,
     pub(crate) kept: usize,
@@ -64,7 +67,7 @@ pub fn encode(sequence: u64, entry: &QuarantineEntry, commit: u64) -> Vec<([u8; 
     head.push(u8::from(entry.id.is_some()));
     put_bytes(&mut head, cut(entry.id.as_deref().unwrap_or_default()));
     put_bytes(&mut head, cut(&entry.reason));
-    put_varint(&mut head, entry.bytes.len() as u64);
+    put_varint(&mut head, entry.length.max(entry.bytes.len() as u64));
     put_varint(&mut head, kept.len() as u64);
     put_varint(&mut head, u64::from(parts));
     let mut out = vec![(keys::quarantine(sequence, 0), frame::wrap(Kind::Quarantine, commit, &head))];

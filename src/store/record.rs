@@ -29,8 +29,10 @@ use crate::verdict::Verdict;
 pub const NAME_BYTES_MAX: usize = 512;
 /// Longest `key`, bytes.
 pub const KEY_BYTES_MAX: usize = 1024;
-/// Longest decision and model label, bytes.
+/// Longest decision, bytes.
 pub const LABEL_BYTES_MAX: usize = 128;
+/// Longest model label, bytes: a name and a version of 128 each, and the `@` between.
+pub const MODEL_BYTES_MAX: usize = 300;
 /// Reasons kept of a verdict; further ones are left out.
 pub const REASONS_MAX: usize = 8;
 /// Longest reason, bytes; a longer one is cut at a character.
@@ -89,7 +91,7 @@ impl NewRecord<'_> {
             ("id", self.id, NAME_BYTES_MAX),
             ("key", self.key.unwrap_or_default(), KEY_BYTES_MAX),
             ("decision", self.decision, LABEL_BYTES_MAX),
-            ("model", self.model, 2 * LABEL_BYTES_MAX),
+            ("model", self.model, MODEL_BYTES_MAX),
         ];
         match texts.iter().find(|(_, text, limit)| text.len() > *limit) {
             Some(&(what, text, limit)) => Err(StoreError::TooLong { what, bytes: text.len(), limit }),

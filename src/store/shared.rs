@@ -11,7 +11,7 @@ use super::quarantine::{self, QuarantineEntry, QuarantineInfo};
 use super::state;
 use super::stats::{Stats, WindowCut};
 use super::tail::Tail;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
@@ -29,11 +29,12 @@ pub(crate) struct Sink {
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     pub log_floor: AtomicU64,
-    /// The oldest sequence in the window by all limits, by time alone, by disk alone.
+    /// The oldest sequence in the window by all limits.
     pub window_floor: AtomicU64,
-    pub time_floor: AtomicU64,
+    /// The window in force.
     pub window_ms: AtomicU64,
-    pub disk_floor: AtomicU64,
+    /// What cut it: 0 nothing, 1 memory, 2 disk.
+    pub window_cut: AtomicU8,
     pub quarantine_entries: AtomicU64,
     pub quarantine_bytes: AtomicU64,
     pub quarantine_evicted: AtomicU64,
@@ -44,6 +45,7 @@ pub(crate) struct Figures {
 /// What the index tells the rest.
 #[derive(Debug, Default)]
 pub(crate) struct IndexFigures {
+    /// The oldest sequence that its budget leaves.
     pub floor: AtomicU64,
     pub bytes: AtomicU64,
 }
@@ -194,19 +196,15 @@ impl Store {
     pub fn stats(&self) -> Stats {
         let figures = &self.figures;
         let load = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
-        let (floor, time) = (load(&figures.window_floor), load(&figures.time_floor));
-        let (index, disk) = (load(&self.index.floor), load(&figures.disk_floor));
-        let window_cut_by = if disk > time.max(index) {
-            Some(WindowCut::Disk)
-        } else if index > time {
-            Some(WindowCut::Memory)
-        } else {
-            None
+        let window_cut_by = match figures.window_cut.load(Ordering::Relaxed) {
+            0 => None,
+            1 => Some(WindowCut::Memory),
+            _ => Some(WindowCut::Disk),
         };
         Stats {
             committed: self.committed(),
             log_floor: load(&figures.log_floor),
-            window_floor: floor.max(index),
+            window_floor: load(&figures.window_floor).max(load(&self.index.floor)),
             window_ms: load(&figures.window_ms),
             window_cut_by,
             index_bytes: load(&self.index.bytes),
@@ -287,6 +285,7 @@ pub(crate) fn quarantine_get(
         id: info.id.clone(),
         reason: info.reason.clone(),
         bytes,
+        length: info.bytes,
         at_ms: info.at_ms,
     };
     Ok(Some((info, entry)))

@@ -13,6 +13,7 @@
 //! next          varint  no sequence below it is given again
 //! quarantine    varint  next entry's sequence;  varint  entries below it were evicted
 //! log time      varint  last known log time, milliseconds
+//! disk floor    varint  sequences below it left the dedup window early, for the disk budget; 0 where missing
 //! ```
 
 use super::codec::{Malformed, Reader, put_bytes, put_varint};
@@ -34,6 +35,7 @@ pub struct State {
     pub quarantine_next: u64,
     pub quarantine_floor: u64,
     pub log_ms: u64,
+    pub disk_floor: u64,
 }
 
 impl State {
@@ -47,9 +49,15 @@ impl State {
         put_bytes(&mut out, STATE.as_bytes());
         put_varint(&mut out, u64::from(self.format));
         out.extend_from_slice(&self.seed.to_le_bytes());
-        for number in
-            [self.generation, self.log_floor, self.next, self.quarantine_next, self.quarantine_floor, self.log_ms]
-        {
+        for number in [
+            self.generation,
+            self.log_floor,
+            self.next,
+            self.quarantine_next,
+            self.quarantine_floor,
+            self.log_ms,
+            self.disk_floor,
+        ] {
             put_varint(&mut out, number);
         }
         out
@@ -74,6 +82,7 @@ impl State {
             quarantine_next: reader.varint()?,
             quarantine_floor: reader.varint()?,
             log_ms: reader.varint()?,
+            disk_floor: if reader.rest().is_empty() { 0 } else { reader.varint()? },
         })
     }
 }

@@ -44,6 +44,16 @@ pub enum WindowCut {
     Disk,
 }
 
+impl WindowCut {
+    /// What is used up.
+    pub(crate) const fn budget(self) -> &'static str {
+        match self {
+            Self::Memory => "the memory budget",
+            Self::Disk => "the disk budget",
+        }
+    }
+}
+
 /// What opening found.
 #[derive(Clone, Debug, Default)]
 pub struct Recovery {

@@ -13,8 +13,9 @@ use super::options::WhenFull;
 use super::quarantine;
 use super::shared::Store;
 use super::state::{self, OFFSET_BYTES_MAX, State};
+use super::stats::WindowCut;
 use super::tip::{Tip, TipFile};
-use super::window::Window;
+use super::window::{CutAlarm, Window};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,6 +46,7 @@ pub struct Writer {
     pub(crate) when_full: WhenFull,
     pub(crate) tip: TipFile,
     pub(crate) state_age: u32,
+    pub(crate) alarm: CutAlarm,
 }
 
 /// A batch with what has to be noted once it is durable.
@@ -275,11 +277,11 @@ impl Writer {
         let now = self.clock.now_ms();
         let time = self.window.floor(now, self.state.next);
         let out = time.max(store.index.floor.load(Ordering::Relaxed));
-        figures.time_floor.store(time, Ordering::Relaxed);
         let over = store.disk.is_tight() && self.when_full == WhenFull::Shorten;
         let limit = if over { delivered.min(self.state.next) } else { out.min(delivered) };
         figures.window_floor.fetch_max(out, Ordering::Relaxed);
         if limit < self.second {
+            self.note_window(time, now);
             return Ok(());
         }
         let mut previous: Option<(u64, u64)> = None;
@@ -306,15 +308,38 @@ impl Writer {
             self.small.trim(floor);
             figures.log_floor.store(floor, Ordering::Relaxed);
             if over && floor > out {
-                if figures.disk_floor.swap(floor, Ordering::Relaxed) == 0 {
-                    tracing::error!("the disk budget is reached: the dedup window is shortened");
-                }
+                self.state.disk_floor = floor;
                 figures.window_floor.fetch_max(floor, Ordering::Relaxed);
             }
         }
-        let age = self.window.age_ms(figures.window_floor.load(Ordering::Relaxed), now);
-        figures.window_ms.store(age, Ordering::Relaxed);
+        self.note_window(time, now);
         Ok(())
+    }
+
+    /// Tells how long the window is and what cut it: it begins at `time_floor` by the configured length alone.
+    pub(crate) fn note_window(&mut self, time_floor: u64, now_ms: u64) {
+        let figures = &self.store.figures;
+        let (index, disk) = (self.store.index.floor.load(Ordering::Relaxed), self.state.disk_floor);
+        // After a start the log, and with it the time's floor, begins where the disk budget has cut it.
+        let (cut, floor, is_past) = if disk > index {
+            (WindowCut::Disk, disk, disk < time_floor)
+        } else {
+            (WindowCut::Memory, index, index <= time_floor)
+        };
+        let age_ms = self.window.age_ms(floor, now_ms);
+        let cut = (!is_past && age_ms < self.window.length_ms()).then_some(cut);
+        let window_ms = if cut.is_some() { age_ms } else { self.window.length_ms() };
+        figures.window_ms.store(window_ms, Ordering::Relaxed);
+        let number = match cut {
+            None => 0,
+            Some(WindowCut::Memory) => 1,
+            Some(WindowCut::Disk) => 2,
+        };
+        figures.window_cut.store(number, Ordering::Relaxed);
+        if let Some(cut) = self.alarm.of(cut, window_ms, now_ms) {
+            let (by, seconds) = (cut.budget(), window_ms / 1000);
+            tracing::warn!(by, seconds, "the dedup window is cut: older repeats are taken for new events");
+        }
     }
 
     fn write(&mut self, pending: Pending, chunks: &[Arc<Chunk>]) -> Result<u64, StoreError> {

@@ -102,6 +102,7 @@ pub fn quarantine_in(seed: u64, commit: u64) -> Option<QuarantineEntry> {
         source: SOURCE.to_owned(),
         id: Some(format!("bad-{commit}")),
         reason: "expected JSON".to_owned(),
+        length: bytes.len() as u64,
         bytes,
         at_ms: 1_600_000_000_000 + i64::try_from(commit).unwrap_or(0),
     })

@@ -197,7 +197,7 @@ impl Load {
     /// Behind a failed commit no other succeeds, nor does a clean end.
     fn must_stay_failed(&mut self, commit: u64, error: &StoreError) {
         if error.is_medium() {
-            self.builder.restart(self.writer.next_sequence());
+            self.builder = BatchBuilder::new(self.writer.next_sequence());
             assert!(self.commit(commit).is_err(), "a commit behind {error} succeeded");
             assert!(self.writer.maintain().is_err(), "maintenance behind {error} succeeded");
         }

@@ -44,6 +44,7 @@ fn a_running_a_stopped_and_a_damaged_store_are_read_without_a_change() {
         id: None,
         reason: "no object".into(),
         bytes: b"[".to_vec(),
+        length: 0,
         at_ms: 1,
     };
     let offsets = vec![(String::from("feed"), vec![1, 2, 3])];

@@ -37,8 +37,8 @@ fn what_is_delivered_and_out_of_the_window_goes_and_nothing_else() {
     // Three of four hours are out; the edge is exact to a few minutes.
     assert!((17_000..=18_001).contains(&first), "{first}");
     assert_eq!(rig.store.stats().log_floor, first);
-    let window_ms = rig.store.stats().window_ms;
-    assert!((HOUR_MS..HOUR_MS + 10 * 60_000).contains(&window_ms), "{window_ms}");
+    let stats = rig.store.stats();
+    assert_eq!((stats.window_ms, stats.window_cut_by), (HOUR_MS, None));
     rig.index.expire(rig.store.window_floor());
     assert_eq!(rig.find("m0-0"), None);
     assert_eq!(rig.find("m239-99"), Some(next - 1));
@@ -83,6 +83,30 @@ fn the_index_budget_shortens_the_window_and_says_so() {
     assert!(stats.index_bytes < 128 << 10, "{}", stats.index_bytes);
 }
 
+#[test]
+fn the_window_in_force_is_told_also_while_a_sink_holds_the_log_back() {
+    let dir = tempfile::tempdir().expect("dir");
+    let small = Options { index_bytes: 0, ..one_hour(dir.path()) };
+    let mut rig = Rig::open(&small);
+    assert_eq!(rig.store.stats().window_ms, HOUR_MS, "of a new store");
+    rig.load("young", 10);
+    assert_eq!((rig.store.stats().window_ms, rig.store.stats().window_cut_by), (HOUR_MS, None));
+    drop((rig.writer, rig.store));
+    let dir = tempfile::tempdir().expect("dir");
+    let small = Options { dir: dir.path().to_owned(), ..small };
+    let mut rig = Rig::open(&small);
+    load_past(&mut rig, 1);
+    rig.writer.maintain().expect("maintain");
+    // The 1,024 newest of a hundred a minute.
+    let is_cut = |stats: Stats| {
+        assert_eq!(stats.window_cut_by, Some(WindowCut::Memory));
+        assert!((9 * 60_000..12 * 60_000).contains(&stats.window_ms), "{}", stats.window_ms);
+    };
+    is_cut(rig.store.stats());
+    drop((rig.writer, rig.store));
+    is_cut(Rig::open(&small).store.stats());
+}
+
 /// Loads until the disk budget is met. Gives the number of events taken.
 fn load_until_full(rig: &mut Rig, deliver: bool) -> Option<u64> {
     for round in 0u64..300 {
@@ -93,6 +117,7 @@ fn load_until_full(rig: &mut Rig, deliver: bool) -> Option<u64> {
             rig.add(&noisy_id(round * 1000 + n));
         }
         rig.commit();
+        rig.index.expire(rig.store.window_floor());
         if deliver {
             rig.store.set_cursor("file", rig.store.committed()).expect("cursor");
         }
@@ -107,9 +132,15 @@ fn at_the_disk_budget_delivered_events_go_early_and_undelivered_ones_stop_the_in
     let dir = tempfile::tempdir().expect("dir");
     let mut rig = Rig::open(&with(dir.path(), WhenFull::Shorten));
     assert_eq!(load_until_full(&mut rig, true), None, "the window is shortened");
+    rig.add("behind");
+    rig.commit();
     let stats = rig.store.stats();
     assert_eq!(stats.window_cut_by, Some(WindowCut::Disk));
     assert!(stats.disk_bytes < 28 << 20, "{}", stats.disk_bytes);
+    rig.writer.close().expect("close");
+    drop(rig.store);
+    let again = Rig::open(&with(dir.path(), WhenFull::Shorten)).store.stats();
+    assert_eq!(again.window_cut_by, Some(WindowCut::Disk), "a start does not forget it");
 
     let dir = tempfile::tempdir().expect("dir");
     let mut rig = Rig::open(&with(dir.path(), WhenFull::Refuse));
@@ -142,6 +173,7 @@ fn the_quarantine_keeps_to_its_budget_by_letting_the_oldest_go() {
             id: Some(format!("id{n}")),
             reason: "é".repeat(2000),
             bytes: bytes.clone(),
+            length: 0,
             at_ms: n,
         };
         rig.writer.commit(&Commit { quarantine: vec![entry], ..Commit::default() }).expect("commit");
@@ -153,6 +185,13 @@ fn the_quarantine_keeps_to_its_budget_by_letting_the_oldest_go() {
     let (info, entry) = rig.store.quarantine_get(10).expect("get").expect("there");
     assert_eq!((info.bytes, entry.bytes), (20_000, bytes));
     assert_eq!(info.id.as_deref(), Some("id9"));
+    // Of one whose bytes are not kept the length is.
+    let without = QuarantineEntry { bytes: Vec::new(), length: 70_000, ..entry };
+    rig.writer.commit(&Commit { quarantine: vec![without.clone()], ..Commit::default() }).expect("commit");
+    let (info, entry) = rig.store.quarantine_get(11).expect("get").expect("there");
+    assert_eq!(info.bytes, 70_000);
+    assert_eq!(entry.bytes, without.bytes);
+    assert_eq!(entry.length, 70_000);
 }
 
 #[test]
@@ -167,7 +206,7 @@ fn a_refused_commit_leaves_the_log_as_it_was() {
     let refused = rig.writer.commit(&Commit { chunks, ..Commit::default() });
     assert!(matches!(refused, Err(StoreError::OutOfOrder { found: 12, expected: 11 })), "{refused:?}");
     let next = rig.writer.next_sequence();
-    rig.builder.restart(next);
+    rig.builder = BatchBuilder::new(next);
     rig.load("b", 1);
     assert_eq!(rig.log(11), vec![(11, String::from("b0"))]);
 }

@@ -108,6 +108,7 @@ proptest! {
                         id: None,
                         reason: "expected an object".into(),
                         bytes: bytes.clone(),
+                        length: 0,
                         at_ms: 5,
                     };
                     let done = rig.writer.commit(&Commit { quarantine: vec![entry], ..Commit::default() }).expect("commit");
@@ -156,6 +157,7 @@ fn many_starts_in_a_row_lose_nothing() {
                 id: None,
                 reason: "too long".into(),
                 bytes: vec![round; 1 << 20],
+                length: 0,
                 at_ms: 5,
             };
             let done = rig.writer.commit(&Commit { quarantine: vec![entry; 2], ..Commit::default() }).expect("commit");

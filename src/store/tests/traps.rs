@@ -54,7 +54,7 @@ fn the_largest_record_and_a_chunk_of_any_size_stay_under_the_blob_threshold() {
             decision: &text[..LABEL_BYTES_MAX],
             score: Some(std::f64::consts::PI),
             reasons: &reasons,
-            model: &text[..2 * LABEL_BYTES_MAX],
+            model: &text[..MODEL_BYTES_MAX],
             model_sha256: &SHA,
             decided_ms: i64::MAX - later,
             log_ms: u64::MAX / 2 + n as u64 * 1_000_000,
@@ -155,7 +155,7 @@ fn fail_in(dir: &Path) {
     }
     println!("\nacked before {}", rig.store.committed());
     let next = rig.writer.next_sequence();
-    rig.builder.restart(next);
+    rig.builder = BatchBuilder::new(next);
     rig.add("later");
     let chunks = rig.builder.seal();
     let again = rig.writer.commit(&Commit { chunks, ..Commit::default() });
