@@ -221,10 +221,10 @@ async fn a_sink_that_panicked_is_down_and_is_started_anew() {
     let mut rig = Rig::open(dir.path());
     rig.commit(0..10);
     let status = Arc::new(SinkStatus::new(SINK));
-    let made = std::sync::atomic::AtomicU32::new(0);
-    let build = || {
+    let starts = std::sync::atomic::AtomicU32::new(0);
+    let make = || {
         let mut sink = FileSink::new(rig.options.clone(), Arc::clone(&rig.store), Arc::clone(&status));
-        if made.fetch_add(1, Relaxed) == 0 {
+        if starts.fetch_add(1, Relaxed) == 0 {
             sink.sync = |_| panic!("a bug");
         }
         sink
@@ -236,8 +236,8 @@ async fn a_sink_that_panicked_is_down_and_is_started_anew() {
         }
         stop.send(true).unwrap();
     };
-    tokio::join!(run_made(build, &rig.options, rig.store.watch(), &status, stopped), settled);
-    assert_eq!((made.load(Relaxed), status.transient.load(Relaxed)), (2, 1));
+    tokio::join!(run_made(make, &rig.options, rig.store.watch(), &status, stopped), settled);
+    assert_eq!((starts.load(Relaxed), status.transient.load(Relaxed)), (2, 1));
     assert_eq!(ids(&rig.options.path), (0..10).collect::<Vec<_>>());
     assert!(status.is_up());
 }
