@@ -1,6 +1,6 @@
 //! `[quarantine]`: what is kept of records that were refused.
 
-use super::{Key, Kind, Preset, Size, node::Value, section::Section};
+use super::{Key, Kind, Preset, Size, section::Section};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quarantine {
@@ -20,15 +20,10 @@ pub(super) const PAYLOAD: Key = Key::new(
     "payload",
     Kind::Bool,
     Preset::Default("true"),
-    "Keep the bytes of a refused record. This version always does; false is refused.",
+    "Keep the bytes of a refused record; false keeps only its reason, source, id and length.",
 );
 pub(super) const KEYS: &[Key] = &[LIMIT, PAYLOAD];
 
 pub(super) fn read(section: &mut Section<'_>) -> Quarantine {
-    let quarantine = Quarantine { limit: section.size(&LIMIT), payload: section.bool(&PAYLOAD) };
-    // A promise about people's data must hold or be refused.
-    if section.entry(PAYLOAD.name).is_some_and(|entry| matches!(entry.node.value, Value::Bool(false))) {
-        section.fault(&PAYLOAD, "false is not in this version: the bytes of refused records are always kept");
-    }
-    quarantine
+    Quarantine { limit: section.size(&LIMIT), payload: section.bool(&PAYLOAD) }
 }

@@ -53,6 +53,8 @@ pub(super) struct Round {
     bundle: Arc<Bundle>,
     scorer: Scorer,
     counters: Arc<Counters>,
+    /// Whether the quarantine holds records with their bytes.
+    keep_payload: bool,
     /// Chunks of the round that is being committed: not in the store yet.
     in_flight: Arc<[Arc<Chunk>]>,
     /// A long submission that goes on in the next round.
@@ -75,6 +77,7 @@ impl Round {
         clock: LogClock,
         bundle: Arc<Bundle>,
         counters: Arc<Counters>,
+        keep_payload: bool,
     ) -> Self {
         let scorer = bundle.scorer(WAVE_EVENTS_MAX);
         Self {
@@ -85,6 +88,7 @@ impl Round {
             bundle,
             scorer,
             counters,
+            keep_payload,
             in_flight: Arc::new([]),
             unfinished: None,
             answered: Vec::new(),
@@ -389,6 +393,8 @@ impl Round {
     }
 
     fn push_aside(&mut self, kind: &str, source: &str, id: Option<String>, reason: String, bytes: &[u8]) {
+        let length = bytes.len() as u64;
+        let bytes = if self.keep_payload { bytes } else { &[] };
         let bytes = bytes.get(..QUARANTINE_ENTRY_BYTES_MAX).unwrap_or(bytes);
         self.bytes += bytes.len() + 128;
         self.quarantine.push(QuarantineEntry {
@@ -397,7 +403,7 @@ impl Round {
             id,
             reason,
             bytes: bytes.to_vec(),
-            length: bytes.len() as u64,
+            length,
             at_ms: wall_ms(),
         });
     }

@@ -25,6 +25,10 @@ impl Rig {
     }
 
     fn with(dir: &Path, options: &store::Options) -> Self {
+        Self::keeping(dir, options, true)
+    }
+
+    fn keeping(dir: &Path, options: &store::Options, keep_payload: bool) -> Self {
         let bundle = dir.join("bundle");
         if !bundle.exists() {
             shipped::unpack(&bundle).unwrap();
@@ -40,7 +44,14 @@ impl Rig {
         };
         let decoder = Decoder::new(rules, bundle.features().pointers(), 1 << 18, opened.store.seed());
         let store = Arc::clone(&opened.store);
-        let parts = Parts { store: opened.store, index: opened.index, writer: opened.writer, bundle, courier: None };
+        let parts = Parts {
+            store: opened.store,
+            index: opened.index,
+            writer: opened.writer,
+            bundle,
+            courier: None,
+            keep_payload,
+        };
         Self { engine: Engine::start(parts).unwrap(), store, decoder, origin: Arc::default() }
     }
 
@@ -131,6 +142,18 @@ fn what_is_no_event_is_kept_and_the_rest_flows_on() {
     assert_eq!(answer.outcome(1), Outcome::Bad);
     assert!(matches!(answer.outcome(2), Outcome::Verdict { replayed: false, .. }));
     assert_eq!(rig.store.quarantine_list(0, 10).unwrap().len(), 1);
+    rig.engine.close().unwrap();
+}
+
+#[test]
+fn without_payload_the_quarantine_tells_why_and_how_long_but_holds_no_byte() {
+    let dir = tempfile::tempdir().unwrap();
+    let rig = Rig::keeping(dir.path(), &store::Options::new(dir.path().join("state")), false);
+    rig.ask("a card number\n");
+    let kept = rig.store.quarantine_list(0, 10).unwrap();
+    assert_eq!((kept[0].bytes, kept[0].kind.as_str()), (13, "malformed"));
+    let (_, entry) = rig.store.quarantine_get(kept[0].sequence).unwrap().unwrap();
+    assert!(entry.bytes.is_empty());
     rig.engine.close().unwrap();
 }
 

@@ -26,6 +26,8 @@ pub struct Parts {
     pub bundle: Arc<Bundle>,
     /// None: each answer is handed over for itself.
     pub courier: Option<Courier>,
+    /// Whether the quarantine keeps records with their bytes.
+    pub keep_payload: bool,
 }
 
 struct Shared {
@@ -77,7 +79,15 @@ impl Engine {
         let counters = Arc::new(Counters::default());
         let builder = BatchBuilder::new(parts.writer.next_sequence());
         let clock = parts.writer.clock();
-        let round = Round::new(parts.store, parts.index, builder, clock, parts.bundle, Arc::clone(&counters));
+        let round = Round::new(
+            parts.store,
+            parts.index,
+            builder,
+            clock,
+            parts.bundle,
+            Arc::clone(&counters),
+            parts.keep_payload,
+        );
         let shared = Arc::new(Shared {
             inbox: Inbox::default(),
             round: Mutex::new(round),

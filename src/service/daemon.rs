@@ -95,8 +95,14 @@ async fn serve_until_stopped(
     started: Instant,
 ) -> Result<(), DaemonError> {
     let Opened { store, index, writer, .. } = opened;
-    let parts =
-        Parts { store: Arc::clone(&store), index, writer, bundle: Arc::clone(&built.bundle), courier: Some(courier()) };
+    let parts = Parts {
+        store: Arc::clone(&store),
+        index,
+        writer,
+        bundle: Arc::clone(&built.bundle),
+        courier: Some(courier()),
+        keep_payload: config.quarantine.payload,
+    };
     let engine = Arc::new(Engine::start(parts).map_err(DaemonError::Threads)?);
     let outcome = Tasks::default().run(config, built, &store, &engine, started).await;
     let closing = Arc::clone(&engine);
@@ -330,7 +336,9 @@ fn log_recovery(opened: &Opened) {
         tracing::info!("made a new store");
         return;
     }
-    tracing::info!(records = recovery.records, chunks = recovery.chunks, "opened the store");
+    // A clock that was set ahead while the daemon was down cannot be told from time that passed.
+    let since_s = recovery.clock_ahead_ms / 1000;
+    tracing::info!(records = recovery.records, since_s, "opened the store; the time since its last record counts");
     if recovery.set_aside_now > 0 || recovery.lost_now > 0 {
         let (set_aside, lost) = (recovery.set_aside_now, recovery.lost_now);
         tracing::error!(set_aside, lost, "the store was damaged; what is whole is in use");
