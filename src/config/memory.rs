@@ -7,7 +7,7 @@ use super::{Config, Size};
 use std::fmt;
 
 /// Code, stacks, the runtime, the allocator's slack and TLS: measured on an idle daemon, rounded up.
-pub const PROCESS_BYTES: u64 = 14 << 20;
+pub const PROCESS_BYTES: u64 = 18 << 20;
 /// What an open connection keeps: its read and write buffers and its task.
 pub const CONNECTION_BYTES: u64 = 16 << 10;
 /// What a request needs over its body to be taken at all: one slice of decoded events and its answer.

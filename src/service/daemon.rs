@@ -68,6 +68,8 @@ impl From<Failure> for DaemonError {
 /// When it cannot start, or the state directory fails.
 pub fn run(config: Config) -> Result<(), DaemonError> {
     let started = Instant::now();
+    // Where there are no bounds to set, the plan rests on the measured share of the process alone.
+    let _ = super::allocator::bound();
     let built = build(&config).map_err(DaemonError::Build)?;
     // The store and its quarantine hold what senders wrote: nobody else is to read it, whatever the caller's
     // mask. Verdict files may be read by the group.

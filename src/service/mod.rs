@@ -1,6 +1,7 @@
 //! What makes it an appliance: wires sources, engine and sinks, shows itself, and ends well.
 
 mod admin;
+mod allocator;
 mod build;
 mod daemon;
 mod demo;
