@@ -237,14 +237,11 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let (target, refusing) = (state.target, state.refusing);
         drop(state);
         let through = target.filter(|_| !refusing).and_then(|target| TcpStream::connect(target).ok());
-        match through {
-            Some(target) => {
-                join(shared, client, target);
-            }
-            None => {
-                shared.refused.fetch_add(1, SeqCst);
-                reset(&client);
-            }
+        if let Some(target) = through {
+            join(shared, client, target);
+        } else {
+            shared.refused.fetch_add(1, SeqCst);
+            reset(&client);
         }
     }
 }
@@ -307,7 +304,7 @@ fn write(shared: &Shared, mut to: TcpStream, receiver: &Receiver<Piece>, is_out:
             if !state.stalled && left.is_zero() {
                 break;
             }
-            let wait = if state.stalled { Duration::from_secs(3600) } else { left };
+            let wait = if state.stalled { Duration::from_hours(1) } else { left };
             state = shared.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(state);

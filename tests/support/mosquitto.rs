@@ -38,7 +38,7 @@ pub struct Mosquitto {
 
 impl Mosquitto {
     /// Starts one and waits until it takes connections.
-    pub fn start(setup: Setup) -> Self {
+    pub fn start(setup: &Setup) -> Self {
         let mut folder = tempfile::Builder::new().prefix("mosquitto-").tempdir().expect("a temporary folder");
         // A port that was free a moment ago; should another take it, mosquitto ends and the next one is tried.
         for _ in 0..20 {
