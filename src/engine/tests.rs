@@ -1,7 +1,7 @@
 //! One event, one verdict: dedup, conflicts and rounds, over a real store and the shipped model.
 
 use super::*;
-use crate::event::{Decoder, Form, IdentityRules, KeyRule, Pointer, SourceRule};
+use crate::event::{Decoder, Form, IdentityRules, KeyRule, Pointer, SourceRule, TimeForm};
 use crate::model::{self, LoadOptions, shipped};
 use crate::store::{self, Store};
 use bytes::Bytes;
@@ -39,8 +39,9 @@ impl Rig {
         let rules = IdentityRules {
             id: pointer("/id"),
             time: pointer("/time"),
+            time_form: TimeForm::Any,
             source: SourceRule::Fixed("pos".to_owned()),
-            key: KeyRule { pointers: vec![pointer("/key")], hmac_key: None },
+            key: KeyRule { pointers: vec![pointer("/key")], hmac_key: None, ..KeyRule::default() },
         };
         let decoder = Decoder::new(rules, bundle.features().pointers(), 1 << 18, opened.store.seed());
         let store = Arc::clone(&opened.store);
@@ -59,7 +60,9 @@ impl Rig {
         let (reply, answer) = oneshot::channel();
         let batch = self.decoder.decode(&Form::Ndjson, Bytes::copy_from_slice(body.as_bytes()), 0);
         let origin = Arc::clone(&self.origin);
-        self.engine.submit(Submission { batch, origin, arrived: Instant::now(), held: None, reply }).unwrap();
+        self.engine
+            .submit(Submission { batch, origin, arrived: Instant::now(), held: None, along: Along::default(), reply })
+            .unwrap();
         answer
     }
 
@@ -250,7 +253,14 @@ fn after_a_failure_not_even_a_repeat_is_answered() {
     rig.engine.fail(Failure::Bug("as if a write had failed".to_owned()));
     let (reply, answer) = oneshot::channel();
     let batch = rig.decoder.decode(&Form::Ndjson, Bytes::from(event("a", 1)), 0);
-    let late = Submission { batch, origin: Arc::default(), arrived: Instant::now(), held: None, reply };
+    let late = Submission {
+        batch,
+        origin: Arc::default(),
+        arrived: Instant::now(),
+        held: None,
+        along: Along::default(),
+        reply,
+    };
     if rig.engine.submit(late).is_ok() {
         assert!(answer.blocking_recv().is_err());
     }
@@ -266,7 +276,7 @@ fn a_stopping_engine_answers_what_it_took_and_takes_nothing_more() {
     assert!(answers.into_iter().all(|answer| answer.blocking_recv().is_ok()));
     let (reply, _answer) = oneshot::channel();
     let (batch, origin) = (rig.decoder.decode(&Form::Ndjson, Bytes::new(), 0), Arc::default());
-    let late = Submission { batch, origin, arrived: Instant::now(), held: None, reply };
+    let late = Submission { batch, origin, arrived: Instant::now(), held: None, along: Along::default(), reply };
     assert_eq!(rig.engine.submit(late), Err(Closed));
     rig.engine.close().unwrap();
 }

@@ -14,8 +14,9 @@ fn rules() -> IdentityRules {
     IdentityRules {
         id: pointer("/id"),
         time: pointer("/time"),
+        time_form: TimeForm::Any,
         source: SourceRule::Fixed("pos".to_owned()),
-        key: KeyRule { pointers: vec![pointer("/key")], hmac_key: None },
+        key: KeyRule { pointers: vec![pointer("/key")], hmac_key: None, ..KeyRule::default() },
     }
 }
 
