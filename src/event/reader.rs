@@ -32,10 +32,10 @@ impl Reader<'_> {
     pub fn form(&mut self, form: &Form, raw: Span, beside: Beside<'_>) {
         match form {
             Form::Json => self.plain(raw, None, beside),
-            Form::Record if is_cloud_event(raw.of(self.body)) => self.cloud_event(raw),
+            Form::Record if is_cloud_event(raw.of(self.body)) => self.cloud_event(raw, beside),
             Form::Record => self.plain(raw, None, beside),
             Form::Binary(attributes) => self.plain(raw, Some(attributes), beside),
-            Form::CloudEvent => self.cloud_event(raw),
+            Form::CloudEvent => self.cloud_event(raw, beside),
             Form::CloudEventBatch => self.array(raw),
             Form::Ndjson => self.lines(None),
         }
@@ -61,7 +61,7 @@ impl Reader<'_> {
                     let _ = write!(name, "{prefix}{}", base + begin as u64);
                     beside.id = Some(&name);
                 }
-                if is_cloud_event(line) { self.cloud_event(raw) } else { self.plain(raw, None, beside) }
+                if is_cloud_event(line) { self.cloud_event(raw, beside) } else { self.plain(raw, None, beside) }
             }
             start += length + 1;
         }
@@ -81,8 +81,8 @@ impl Reader<'_> {
         });
     }
 
-    fn cloud_event(&mut self, raw: Span) {
-        self.record(raw, Some(Context::default()), Beside::default(), |reader, mark, context| {
+    fn cloud_event(&mut self, raw: Span, beside: Beside<'_>) {
+        self.record(raw, Some(Context::default()), beside, |reader, mark, context| {
             reader.walk(raw, mark, |walk, jiter, peek| {
                 let context = context.get_or_insert_default();
                 let data = cloudevents::structured(walk, jiter, peek, 0, context)?;
@@ -149,7 +149,7 @@ impl Reader<'_> {
                 let reason = format!("expected at most {BATCH_EVENTS_MAX} events in a batch; NDJSON takes more");
                 self.bad_whole(raw, BadKind::Oversized, reason, Beside::default());
             }
-            Ok(spans) => spans.into_iter().for_each(|span| self.cloud_event(placed(span))),
+            Ok(spans) => spans.into_iter().for_each(|span| self.cloud_event(placed(span), Beside::default())),
             Err(reason) => self.bad_whole(raw, BadKind::Malformed, reason, Beside::default()),
         }
     }

@@ -10,6 +10,8 @@ mod feed;
 pub mod file;
 mod inflight;
 mod status;
+#[cfg(test)]
+mod tests;
 
 pub use feed::Feed;
 pub use inflight::InFlight;

@@ -67,6 +67,29 @@ fn a_sink_that_is_not_declared_holds_nothing_back_and_keeps_its_place() {
 }
 
 #[test]
+fn a_forgotten_sink_is_gone_and_nothing_else_is() {
+    let dir = tempfile::tempdir().expect("dir");
+    let two = ["file", "bank"].map(|name| SinkDecl { name: name.into(), start: SinkStart::Oldest });
+    let both = Options { sinks: two.to_vec(), ..options(dir.path()) };
+    let mut rig = Rig::open(&both);
+    rig.load("a", 100);
+    rig.store.set_cursor("file", 42).expect("cursor");
+    rig.store.set_cursor("bank", 77).expect("cursor");
+    let log = rig.log(0);
+    assert!(matches!(forget_sink(dir.path(), "bank"), Err(StoreError::Held { .. })));
+    rig.writer.close().expect("close");
+    drop(rig.store);
+    let unknown = forget_sink(dir.path(), "bnak").expect_err("unknown").to_string();
+    assert!(unknown.contains("\"bnak\"") && unknown.contains("bank") && unknown.contains("file"), "{unknown}");
+    assert_eq!(forget_sink(dir.path(), "bank").expect("forget"), 77);
+    let rig = Rig::open(&options(dir.path()));
+    assert_eq!((rig.store.cursor("file").expect("cursor"), rig.store.stats().orphan_cursors), (42, vec![]));
+    assert_eq!(rig.log(0), log);
+    let nowhere = forget_sink(&dir.path().join("nowhere"), "bank");
+    assert!(matches!(nowhere, Err(StoreError::Io { kind: std::io::ErrorKind::NotFound, .. })));
+}
+
+#[test]
 fn the_index_budget_shortens_the_window_and_says_so() {
     let dir = tempfile::tempdir().expect("dir");
     let mut rig = Rig::open(&Options { index_bytes: 0, ..options(dir.path()) });
