@@ -1,5 +1,5 @@
 //! What the tests share: the file system that cuts the power, child processes, the daemon on a private folder,
-//! a plain HTTP client, a small bundle.
+//! a plain HTTP client, a small bundle, a link that can be cut, brokers.
 //!
 //! Each test file is a crate of its own and uses a part of this, hence the allowance.
 #![allow(dead_code, unused_imports)]
@@ -8,6 +8,8 @@ pub mod bundle;
 pub mod child;
 pub mod daemon;
 pub mod http;
+pub mod link;
+pub mod mosquitto;
 pub mod powercut_fs;
 pub mod site;
 
