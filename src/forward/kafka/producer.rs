@@ -15,7 +15,9 @@ pub(super) type Producer = ThreadedProducer<Context>;
 
 /// How long the client waits for a topic that is not there (yet) before it fails the records for it; until
 /// then it looks every second or so. At the end of it there is a new producer.
-const TOPIC_WAIT_MS: u32 = 3_600_000;
+///
+/// The client counts it in microseconds in 32 bits: more than 2,147,483 would be nothing.
+const TOPIC_WAIT_MS: u32 = 2_000_000;
 
 /// What the client tells, from its threads to ours.
 #[derive(Debug, Default)]

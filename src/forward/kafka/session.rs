@@ -163,10 +163,11 @@ impl<'a> Session<'a> {
             (RDKafkaErrorCode::Fatal, Some((cause, text))) => (cause, text),
             (code, fatal) => (code, fatal.map_or(reasons, |(_, text)| text)),
         };
-        let text = if text.is_empty() || trouble(code) == Trouble::Poison {
-            code.to_string()
-        } else {
-            format!("{code}: {text}")
+        let topic = &self.options.topic;
+        let text = match trouble(code) {
+            Trouble::Poison => code.to_string(),
+            _ if text.is_empty() => format!("topic {topic}: {code}"),
+            _ => format!("topic {topic}: {code}: {text}"),
         };
         Failure { trouble: trouble(code), text, sequence, handed_over: self.feed.next() }
     }
