@@ -6,6 +6,7 @@
 mod batch;
 mod budget;
 mod cloudevents;
+mod csv;
 mod decode;
 mod fingerprint;
 mod identity;
@@ -20,6 +21,7 @@ mod tests;
 pub use batch::{BadKind, BadRecord, Event, EventBatch, Field, Item, Span};
 pub use budget::{Budget, Exhausted, Permit};
 pub use cloudevents::Attributes;
+pub use csv::{Column, CsvForm, CsvHeader, CsvParser, HeaderFault, is_json_number};
 pub use decode::{BATCH_EVENTS_MAX, Decoder, Form, batch_events};
 pub use fingerprint::identity_fingerprint;
 pub use identity::{ID_BYTES_MAX, IdentityRules, KEY_BYTES_MAX, KeyRule, SOURCE_BYTES_MAX, SourceRule};
