@@ -19,6 +19,7 @@ pub mod event;
 pub mod features;
 pub mod forward;
 pub mod ingest;
+pub mod link;
 pub mod listen;
 pub mod model;
 pub mod service;

@@ -2,7 +2,7 @@
 
 use super::{Answer, Origin, WAVE_EVENTS_MAX};
 use crate::event::{EventBatch, Permit};
-use crate::store::Chunk;
+use crate::store::{Chunk, QuarantineEntry};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,7 +17,34 @@ pub struct Submission {
     pub arrived: Instant,
     /// The memory it was paid for with, given back with the answer.
     pub held: Option<Permit>,
+    /// What else is to become durable in the commit that decides its last event.
+    pub along: Along,
     pub reply: oneshot::Sender<Answer>,
+}
+
+/// What a commit carries beside verdicts.
+#[derive(Debug, Default)]
+pub struct Along {
+    /// Offsets of sources: name, bytes. They move only if none of the submission's events was refused.
+    pub offsets: Vec<(Arc<str>, Vec<u8>)>,
+    /// Records that a sink sets aside.
+    pub quarantine: Vec<QuarantineEntry>,
+    /// Cursors of sinks: name, next sequence.
+    pub cursors: Vec<(Arc<str>, u64)>,
+}
+
+impl Along {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.offsets.is_empty() && self.quarantine.is_empty() && self.cursors.is_empty()
+    }
+
+    /// Takes what another one carries; of one name the last counts.
+    pub fn append(&mut self, mut other: Self) {
+        self.offsets.append(&mut other.offsets);
+        self.quarantine.append(&mut other.quarantine);
+        self.cursors.append(&mut other.cursors);
+    }
 }
 
 /// The engine takes nothing more.

@@ -24,7 +24,7 @@ mod tests;
 
 pub use answer::{Answer, Courier, Delivery, Outcome};
 pub use counters::{Counters, Origin};
-pub use inbox::{Closed, Submission};
+pub use inbox::{Along, Closed, Submission};
 pub use worker::{Engine, Failure, Parts};
 
 /// Events of one commit.

@@ -1,6 +1,8 @@
 //! One round: what the leader decides before a commit. No I/O of its own but the look-up of old chunks.
 
-use super::{Answer, Counters, Delivery, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX};
+use super::{
+    Along, Answer, Counters, Delivery, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX,
+};
 use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, Span, identity_fingerprint};
 use crate::model::{Bundle, Reasons, Scorer};
 use crate::store::{
@@ -25,7 +27,7 @@ pub(super) struct Pending {
 /// What one commit holds, and whom to answer after it.
 pub(super) struct Sealed {
     pub chunks: Arc<[Arc<Chunk>]>,
-    pub quarantine: Vec<QuarantineEntry>,
+    pub along: Along,
     pub answered: Vec<Pending>,
     pub events: usize,
 }
@@ -60,7 +62,7 @@ pub(super) struct Round {
     /// A long submission that goes on in the next round.
     unfinished: Option<Pending>,
     answered: Vec<Pending>,
-    quarantine: Vec<QuarantineEntry>,
+    along: Along,
     bytes: usize,
     decided: Vec<(Box<str>, u64)>,
     // Buffers of a wave.
@@ -92,7 +94,7 @@ impl Round {
             in_flight: Arc::new([]),
             unfinished: None,
             answered: Vec::new(),
-            quarantine: Vec::new(),
+            along: Along::default(),
             bytes: 0,
             decided: Vec::new(),
             fresh: Vec::with_capacity(WAVE_EVENTS_MAX),
@@ -135,6 +137,13 @@ impl Round {
             }
             self.wave(&mut pending)?;
         }
+        let mut along = std::mem::take(&mut pending.submission.along);
+        if pending.refusal.is_some() {
+            // What was refused comes again from where the offset stands.
+            along.offsets.clear();
+        }
+        self.bytes += along.quarantine.iter().map(|entry| entry.bytes.len()).sum::<usize>();
+        self.along.append(along);
         self.answered.push(pending);
         Ok(())
     }
@@ -157,12 +166,12 @@ impl Round {
         self.counters.add_decided(self.bundle.label(), decided);
         self.decided.clear();
         self.bytes = 0;
-        let quarantine = std::mem::take(&mut self.quarantine);
+        let along = std::mem::take(&mut self.along);
         self.index.expire(self.store.window_floor());
         if let Some(pending) = self.unfinished.take() {
             self.go_on(pending)?;
         }
-        Ok(Sealed { chunks, quarantine, answered, events })
+        Ok(Sealed { chunks, along, answered, events })
     }
 
     /// Decides the next events of a submission, as many as are scored in one call.
@@ -384,20 +393,29 @@ impl Round {
             BadKind::Oversized => "oversized",
         };
         let id = bad.id.map(|id| batch.str(id).to_owned());
-        self.push_aside(kind, batch.str(bad.source), id, bad.reason.clone(), bad.raw.of(&batch.body));
+        self.push_aside(kind, batch, batch.str(bad.source), id, bad.reason.clone(), bad.raw);
     }
 
     fn set_aside(&mut self, kind: &str, batch: &EventBatch, event: &Event, reason: String) {
         let id = Some(batch.str(event.id).to_owned());
-        self.push_aside(kind, batch.str(event.source), id, reason, event.raw.of(&batch.body));
+        self.push_aside(kind, batch, batch.str(event.source), id, reason, event.raw);
     }
 
-    fn push_aside(&mut self, kind: &str, source: &str, id: Option<String>, reason: String, bytes: &[u8]) {
-        let length = bytes.len() as u64;
-        let bytes = if self.keep_payload { bytes } else { &[] };
+    fn push_aside(
+        &mut self,
+        kind: &str,
+        batch: &EventBatch,
+        source: &str,
+        id: Option<String>,
+        reason: String,
+        raw: Span,
+    ) {
+        let length = raw.len() as u64;
+        let keep = self.keep_payload && !batch.private;
+        let bytes = if keep { raw.of(&batch.body) } else { &[] };
         let bytes = bytes.get(..QUARANTINE_ENTRY_BYTES_MAX).unwrap_or(bytes);
         self.bytes += bytes.len() + 128;
-        self.quarantine.push(QuarantineEntry {
+        self.along.quarantine.push(QuarantineEntry {
             kind: kind.to_owned(),
             source: source.to_owned(),
             id,
@@ -418,7 +436,7 @@ impl Round {
 impl Pending {
     /// The answer, after the commit.
     pub fn answer(self, counters: &Counters) -> Delivery {
-        let Submission { batch, origin, arrived, held, reply } = self.submission;
+        let Submission { batch, origin, arrived, held, reply, .. } = self.submission;
         for outcome in &self.outcomes {
             let counter = match outcome {
                 Outcome::Verdict { replayed: false, .. } => &origin.accepted,

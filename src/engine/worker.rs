@@ -2,9 +2,10 @@
 
 use super::inbox::{Inbox, Next, Question};
 use super::round::{Round, Sealed};
-use super::{Closed, Counters, Courier, Delivery, Submission};
+use super::{Along, Closed, Counters, Courier, Delivery, Origin, Submission};
+use crate::event::EventBatch;
 use crate::model::Bundle;
-use crate::store::{BatchBuilder, Chunk, Commit, Index, QuarantineEntry, Store, StoreError, Writer};
+use crate::store::{BatchBuilder, Chunk, Commit, Index, Store, StoreError, Writer};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,6 +38,8 @@ struct Shared {
     /// Held by the one that commits.
     writer: Mutex<Seat>,
     counters: Arc<Counters>,
+    /// Of what is carried along without events.
+    nobody: Arc<Origin>,
     courier: Courier,
     failure: watch::Sender<Option<Failure>>,
 }
@@ -93,6 +96,7 @@ impl Engine {
             round: Mutex::new(round),
             writer: Mutex::new(Seat { writer: Some(parts.writer), tended: Instant::now() }),
             counters,
+            nobody: Arc::default(),
             courier: parts.courier.unwrap_or_else(|| Box::new(|all| all.into_iter().for_each(Delivery::deliver))),
             failure: watch::Sender::new(None),
         });
@@ -112,6 +116,19 @@ impl Engine {
     /// When the engine is stopping.
     pub fn submit(&self, submission: Submission) -> Result<(), Closed> {
         self.shared.inbox.push(submission)
+    }
+
+    /// Makes something durable that belongs to no submission, in a commit of its own or beside others. An error
+    /// means that nothing is known of it: the engine failed or stopped first.
+    ///
+    /// # Errors
+    /// When the engine is stopping, or failed.
+    pub async fn carry(&self, along: Along) -> Result<(), Closed> {
+        let (reply, answer) = oneshot::channel();
+        let origin = Arc::clone(&self.shared.nobody);
+        let batch = EventBatch::default();
+        self.submit(Submission { batch, origin, arrived: Instant::now(), held: None, along, reply })?;
+        answer.await.map(drop).map_err(|_| Closed)
     }
 
     /// The durable verdict of (source, id): the chunk that holds it, and its sequence.
@@ -231,10 +248,10 @@ impl Shared {
                 Next::Closed => return Ok(false),
             }
         }
-        let Sealed { chunks, quarantine, answered, events } = round.seal()?;
+        let Sealed { chunks, along, answered, events } = round.seal()?;
         drop(round);
         // Only this thread may commit until `ended`: the next round, also one of repeats alone, waits for it.
-        let committed = catch_unwind(AssertUnwindSafe(|| self.commit(&chunks, quarantine, events)));
+        let committed = catch_unwind(AssertUnwindSafe(|| self.commit(&chunks, along, events)));
         match committed {
             // The other thread may commit the next round while this one answers.
             Ok(committed) => self.ended(committed)?,
@@ -263,12 +280,12 @@ impl Shared {
         outcome
     }
 
-    fn commit(&self, chunks: &[Arc<Chunk>], quarantine: Vec<QuarantineEntry>, events: usize) -> Result<(), StoreError> {
+    fn commit(&self, chunks: &[Arc<Chunk>], along: Along, events: usize) -> Result<(), StoreError> {
         let mut seat = lock(&self.writer);
         if let Some(failure) = self.failure.borrow().as_ref() {
             return Err(StoreError::Latched(failure.to_string()));
         }
-        if chunks.is_empty() && quarantine.is_empty() {
+        if chunks.is_empty() && along.is_empty() {
             if seat.tended.elapsed() >= TEND_EVERY {
                 seat.tend()?;
             }
@@ -276,7 +293,15 @@ impl Shared {
             let begin = Instant::now();
             seat.tended = begin;
             if let Some(writer) = seat.writer.as_mut() {
-                writer.commit(&Commit { chunks: chunks.to_vec(), quarantine, ..Commit::default() })?;
+                let Along { offsets, quarantine, cursors } = along;
+                let named = |name: Arc<str>| name.as_ref().to_owned();
+                writer.commit(&Commit {
+                    chunks: chunks.to_vec(),
+                    offsets: offsets.into_iter().map(|(name, offset)| (named(name), offset)).collect(),
+                    quarantine,
+                    cursors: cursors.into_iter().map(|(name, next)| (named(name), next)).collect(),
+                    ..Commit::default()
+                })?;
             }
             self.counters.commit_seconds.observe(begin.elapsed().as_secs_f64());
             #[allow(clippy::cast_precision_loss)] // a round is far smaller than 2^52 events

@@ -101,6 +101,8 @@ pub struct EventBatch {
     pub fields: Vec<Field>,
     /// Records that made the code panic: each a bug, and a bad record.
     pub panics: u32,
+    /// Its keys are secrets: nothing of its bytes is to be kept.
+    pub private: bool,
 }
 
 impl EventBatch {

@@ -3,7 +3,7 @@
 //! Limits: id 1 to 512 bytes, source 1 to 512, key up to 1,024.
 
 use super::walk::{Found, keep};
-use super::{Pointer, Span, Timestamp};
+use super::{Pointer, Span, TimeForm};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
@@ -16,6 +16,7 @@ pub const KEY_BYTES_MAX: usize = 1024;
 pub struct IdentityRules {
     pub id: Pointer,
     pub time: Pointer,
+    pub time_form: TimeForm,
     pub source: SourceRule,
     pub key: KeyRule,
 }
@@ -43,16 +44,22 @@ impl SourceRule {
 
 /// The key: what stands at the pointers, several joined by `|` (a `|` or `\` inside a part is escaped by
 /// `\`), and, with a secret, its HMAC-SHA-256 in hex in place of it.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct KeyRule {
     pub pointers: Vec<Pointer>,
+    /// Where there is no pointer: the key of every event.
+    pub fixed: Option<String>,
     pub hmac_key: Option<Vec<u8>>,
 }
 
 impl std::fmt::Debug for KeyRule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let secret = self.hmac_key.as_ref().map(|_| "…");
-        f.debug_struct("KeyRule").field("pointers", &self.pointers).field("hmac_key", &secret).finish()
+        f.debug_struct("KeyRule")
+            .field("pointers", &self.pointers)
+            .field("fixed", &self.fixed)
+            .field("hmac_key", &secret)
+            .finish()
     }
 }
 
@@ -102,6 +109,9 @@ impl KeyRule {
     /// # Errors
     /// When a part is neither a string nor a number, or the key too long.
     pub fn key(&self, parts: &[Found], text: &mut String) -> Result<Option<Span>, IdentityFault> {
+        if let Some(fixed) = &self.fixed {
+            return self.finish(fixed.clone(), text).map(Some);
+        }
         if parts.iter().all(|part| matches!(part, Found::Missing | Found::Null)) {
             return Ok(None);
         }
@@ -169,13 +179,18 @@ impl KeyRule {
 }
 
 /// Event time out of what was found, None where there is none.
-pub fn time(found: Found, place: &dyn Fn() -> String, text: &str) -> Result<Option<i64>, IdentityFault> {
+pub fn time(
+    found: Found,
+    form: &TimeForm,
+    place: &dyn Fn() -> String,
+    text: &str,
+) -> Result<Option<i64>, IdentityFault> {
     let fault = |reason: String| IdentityFault::Time { place: place(), reason };
     let utf8 = |span: Span| span.in_text(text);
     let read = match found {
         Found::Missing | Found::Null => return Ok(None),
-        Found::Text(span) => Timestamp::parse(utf8(span)),
-        Found::Number(span) => Timestamp::from_number(utf8(span).parse().unwrap_or(f64::NAN)),
+        Found::Text(span) => form.read_text(utf8(span)),
+        Found::Number(span) => form.read_number(utf8(span)),
         Found::Other(kind) => return Err(fault(format!("expected RFC 3339 or a number since 1970, found {kind}"))),
     };
     read.map(|time| Some(time.0)).map_err(|error| fault(error.to_string()))

@@ -14,8 +14,9 @@ fn rules() -> IdentityRules {
     IdentityRules {
         id: pointer("/id"),
         time: pointer("/time"),
+        time_form: TimeForm::Any,
         source: SourceRule::Fixed("pos".to_owned()),
-        key: KeyRule { pointers: vec![pointer("/key")], hmac_key: None },
+        key: KeyRule { pointers: vec![pointer("/key")], hmac_key: None, ..KeyRule::default() },
     }
 }
 
@@ -357,4 +358,76 @@ proptest! {
             prop_assert_eq!(Pointer::parse(&pointer.to_string()), Ok(pointer));
         }
     }
+}
+
+#[test]
+fn records_that_come_one_by_one_make_one_batch_in_order() {
+    let decoder = decoder(rules());
+    let mut assembly = decoder.assemble(ARRIVAL);
+    let beside = Beside { id: Some("t/0/7"), source: None, key: Some("k7") };
+    assembly.push(&Form::Record, br#"{"amount":1}"#, beside);
+    assembly.push(&Form::Record, br#"{"id":"own","key":"mine","amount":2}"#, beside);
+    assembly.push(
+        &Form::Record,
+        br#"{"specversion":"1.0","type":"t","source":"s","id":"ce","data":{"amount":3}}"#,
+        beside,
+    );
+    assembly.push(&Form::Record, b"broken", beside);
+    assembly.push_bad(BadKind::Malformed, "no frame".to_owned(), b"\x01\x02", None);
+    let attributes = ["specversion:1.0", "type:t", "source:s", "id:bin"].map(|pair| {
+        let (name, value) = pair.split_once(':').unwrap();
+        (name.to_owned(), value.to_owned())
+    });
+    assembly.push(&Form::Binary(Box::new(Attributes(attributes.to_vec()))), br#"{"amount":4}"#, beside);
+    assert_eq!(assembly.len(), 6);
+    let batch = assembly.finish();
+    let shown: Vec<_> = batch
+        .items
+        .iter()
+        .map(|item| match item {
+            Item::Event(event) => {
+                let Field::Number(amount) = batch.fields_of(event, 2)[0] else { panic!("{event:?}") };
+                let key = event.key.map_or("-", |key| batch.str(key));
+                format!("{} {} {key} {amount}", batch.str(event.source), batch.str(event.id))
+            }
+            Item::Bad(bad) => {
+                let id = bad.id.map_or("-", |id| batch.str(id));
+                format!("bad {id} {}", String::from_utf8_lossy(bad.raw.of(&batch.body)).escape_default())
+            }
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        ["pos t/0/7 k7 1", "pos own mine 2", "s ce k7 3", "bad t/0/7 broken", "bad - \\u{1}\\u{2}", "s bin k7 4"]
+    );
+}
+
+#[test]
+fn a_line_without_an_id_has_its_place_where_that_is_asked_for() {
+    let body = Bytes::from_static(b"{\"amount\":1}\n\n  {\"id\":null}\n{\"id\":5}\n");
+    let ids = Some(LineIds { prefix: "f:", base: 1000 });
+    let batch = decoder(rules()).decode_lines(body.clone(), ARRIVAL, ids);
+    let found: Vec<_> = batch
+        .items
+        .iter()
+        .map(|item| match item {
+            Item::Event(event) => batch.str(event.id),
+            Item::Bad(bad) => &bad.reason,
+        })
+        .collect();
+    assert_eq!(found, ["f:1000", "f:1016", "5"]);
+    let without = decoder(rules()).decode_lines(body, ARRIVAL, None);
+    assert!(matches!(without.items[..], [Item::Bad(_), Item::Bad(_), Item::Event(_)]));
+}
+
+#[test]
+fn a_fixed_key_is_every_events_key_and_hidden_like_any_other() {
+    let mut rules = rules();
+    rules.key = KeyRule { fixed: Some("line-4".to_owned()), ..KeyRule::default() };
+    let (batch, event) =
+        only(decoder(rules.clone()).decode(&Form::Json, Bytes::from_static(b"{\"id\":1}"), 0)).unwrap();
+    assert_eq!(event.key.map(|key| batch.str(key)), Some("line-4"));
+    rules.key.hmac_key = Some(b"secret".to_vec());
+    let batch = decoder(rules).decode(&Form::Json, Bytes::from_static(b"{\"id\":1}"), 0);
+    assert!(batch.private && !batch.text.contains("line-4"));
 }

@@ -2,16 +2,25 @@
 //!
 //! A sink reads the log from its cursor on (newest chunks from memory, older ones from the store), hands
 //! the verdicts over, and moves its cursor only behind what the other side has confirmed. Errors are typed:
-//! a *transient* one is tried again for ever, with back-off and jitter.
+//! a *transient* one is tried again for ever, with back-off and jitter; one of the *configuration* parks the
+//! sink with an alarm and is tried slowly; *poison*, a record refused for what it is, is set aside and the
+//! rest flow on.
 
-mod backoff;
+mod feed;
 pub mod file;
+mod inflight;
 mod status;
+#[cfg(test)]
+mod tests;
 
-pub use backoff::Backoff;
+pub use feed::Feed;
+pub use inflight::InFlight;
 pub use status::SinkStatus;
 
+use crate::store::QuarantineEntry;
 use crate::verdict::{Verdict, write_cloud_event, write_json};
+use std::future::Future;
+use std::pin::Pin;
 
 /// How a verdict is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,3 +50,18 @@ impl Filter {
         self.0.as_ref().is_none_or(|wanted| wanted.iter().any(|wanted| wanted == decision))
     }
 }
+
+/// A sink's way to set a record aside: the quarantine entry and the sink's cursor behind the record, in one
+/// commit. To be asked only when everything before the record is confirmed.
+pub trait SetAside: Send + Sync {
+    /// `next` is the sequence after the record's.
+    fn set_aside(&self, entry: QuarantineEntry, sink: &str, next: u64) -> SettingAside;
+}
+
+/// Resolves when the record is set aside.
+pub type SettingAside = Pin<Box<dyn Future<Output = Result<(), Stopped>> + Send>>;
+
+/// The engine took it no more: it stopped or failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the engine is stopping")]
+pub struct Stopped;

@@ -1,47 +1,57 @@
 //! What a sink shows of itself.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use crate::link::{LinkState, Trouble};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counts and the last error of one sink; written by its task, read by `status` and the metrics.
+/// Counts and link of one sink; written by its task, read by `status` and the metrics.
 #[derive(Debug, Default)]
 pub struct SinkStatus {
     pub name: String,
+    /// Its type in the config.
+    pub kind: &'static str,
+    /// Where it delivers to, for people.
+    pub target: String,
     /// Verdicts confirmed since the start.
     pub delivered: AtomicU64,
-    /// Transient errors since the start.
-    pub transient: AtomicU64,
-    /// Records that could not be rendered; each is a bug.
-    pub poison: AtomicU64,
-    up: AtomicBool,
-    last_error: Mutex<Option<String>>,
+    pub link: LinkState,
 }
 
 impl SinkStatus {
     #[must_use]
-    pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), up: AtomicBool::new(true), ..Self::default() }
+    pub fn new(name: &str, kind: &'static str, target: String) -> Self {
+        Self { name: name.to_owned(), kind, target, ..Self::default() }
     }
 
-    #[must_use]
-    pub fn is_up(&self) -> bool {
-        self.up.load(Relaxed)
+    pub fn add_delivered(&self, count: u64) {
+        self.delivered.fetch_add(count, Relaxed);
     }
 
-    #[must_use]
-    pub fn last_error(&self) -> Option<String> {
-        self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Notes a failed try, and says it in the log where it is news.
+    pub fn failed(&self, trouble: Trouble, error: &str) {
+        if !self.link.failed(trouble, error) {
+            return;
+        }
+        let sink = &self.name;
+        match trouble {
+            Trouble::Configuration => tracing::error!(
+                sink,
+                error,
+                "the sink needs a person; its verdicts wait in the store, and it is tried again slowly"
+            ),
+            _ => tracing::warn!(sink, error, "the sink fails; its verdicts wait in the store"),
+        }
     }
 
-    /// Notes a failed try; true where the sink was up before it.
-    pub fn failed(&self, error: &str) -> bool {
-        self.transient.fetch_add(1, Relaxed);
-        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_owned());
-        self.up.swap(false, Relaxed)
+    /// Notes that it works.
+    pub fn recovered(&self) {
+        if self.link.recovered() {
+            tracing::info!(sink = self.name, "the sink takes verdicts again");
+        }
     }
 
-    /// Notes success; true where the sink was down before it.
-    pub fn recovered(&self) -> bool {
-        !self.up.swap(true, Relaxed)
+    /// Notes a record that is set aside.
+    pub fn poisoned(&self, sequence: u64, reason: &str) {
+        self.link.note(Trouble::Poison, reason);
+        tracing::error!(sink = self.name, sequence, reason, "the sink refuses a verdict for what it is: set aside");
     }
 }

@@ -23,6 +23,7 @@ mod reply;
 mod server;
 mod slices;
 mod socket;
+mod status;
 mod tls;
 
 #[cfg(test)]
@@ -31,10 +32,11 @@ mod tests;
 pub use crate::event::{Attributes, Budget, Exhausted, Form, Permit};
 pub use admin::{Admin, AdminRoutes, Health};
 pub use http::EventRoutes;
-pub use intake::{Answer, Intake, Outcome, Submission};
+pub use intake::{Answer, Intake, Outcome, Submission, until_taken};
 pub use limits::Limits;
 pub use listen::{ListenError, ListenOptions, Listener, TlsFiles};
 pub use problem::{Problem, ProblemKind};
 pub use reply::Reply;
 pub use server::{Connections, Places, Routes, serve};
 pub(crate) use socket::Socket;
+pub use status::SourceStatus;

@@ -12,7 +12,7 @@ use super::build::{BuildError, Built, build};
 use super::intake::SourceIntake;
 use crate::config::{Config, EventMapping, SinkKind, SourceKind, SourceMapping, WhenFull, files};
 use crate::engine::{Courier, Delivery, Engine, Failure, Origin, Parts};
-use crate::event::{Budget, Decoder, IdentityRules, KeyRule, SourceRule};
+use crate::event::{Budget, Decoder, IdentityRules, KeyRule, SourceRule, TimeForm};
 use crate::forward::{self, Filter, SinkStatus, file};
 use crate::ingest::{AdminRoutes, EventRoutes, Limits, ListenError, ListenOptions, Listener, Places, TlsFiles, serve};
 use crate::store::{self, Opened, SinkDecl, SinkStart, Store, StoreError};
@@ -182,7 +182,7 @@ impl Tasks {
         let admin = Listener::bind(&listen_options(&config.admin, &admin_limits))?;
         let mut sinks = Vec::new();
         for sink in &config.sinks {
-            let status = Arc::new(SinkStatus::new(&sink.name));
+            let status = Arc::new(SinkStatus::new(&sink.name, "file", sink_target(sink)));
             sinks.push(Arc::clone(&status));
             let options = sink_options(sink);
             self.sinks.spawn(file::run(options, Arc::clone(store), status, stop_sinks.subscribe()));
@@ -301,6 +301,7 @@ fn rules(source: &str, mapping: &EventMapping) -> Result<IdentityRules, DaemonEr
     Ok(IdentityRules {
         id: mapping.id.clone(),
         time: mapping.time.clone(),
+        time_form: TimeForm::Any,
         source: match &mapping.source {
             SourceMapping::Name => SourceRule::Fixed(source.to_owned()),
             SourceMapping::Fixed(text) => SourceRule::Fixed(text.clone()),
@@ -308,8 +309,13 @@ fn rules(source: &str, mapping: &EventMapping) -> Result<IdentityRules, DaemonEr
                 SourceRule::Pointer { pointer: pointer.clone(), otherwise: source.to_owned() }
             }
         },
-        key: KeyRule { pointers: mapping.key.pointers.clone(), hmac_key },
+        key: KeyRule { pointers: mapping.key.pointers.clone(), fixed: None, hmac_key },
     })
+}
+
+fn sink_target(sink: &crate::config::Sink) -> String {
+    let SinkKind::File(options) = &sink.kind;
+    options.path.display().to_string()
 }
 
 fn sink_options(sink: &crate::config::Sink) -> file::Options {

@@ -1,10 +1,12 @@
 //! Joins a source to the engine: decodes, submits, and says in the source's terms what became of it.
 
-use crate::engine::{self, Engine, Origin};
-use crate::event::{BadKind, Decoder, EventBatch, Form, Item, Permit, Timestamp};
+use crate::engine::{self, Along, Engine, Origin};
+use crate::event::{Assembly, BadKind, Decoder, EventBatch, Form, Item, LineIds, Permit, Timestamp};
 use crate::ingest::{Answer, Intake, Outcome, Problem, ProblemKind, Submission};
 use crate::store::Store;
 use crate::verdict::write_json;
+use bytes::Bytes;
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,34 +24,45 @@ pub struct SourceIntake {
 impl SourceIntake {
     /// Decodes a body. The decoder catches the panics of single records; should it panic itself, the whole
     /// body is one bad record: it must not bring the process down at each repeat.
-    fn decode(&self, form: &Form, body: &bytes::Bytes) -> EventBatch {
-        let decode = || self.decoder.decode(form, body.clone(), Timestamp::now().0);
+    fn decode(&self, form: &Form, body: &Bytes) -> EventBatch {
+        self.decoded(body, || self.decoder.decode(form, body.clone(), Timestamp::now().0))
+    }
+
+    fn decoded(&self, body: &Bytes, decode: impl FnOnce() -> EventBatch) -> EventBatch {
         let batch = catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
             let reason = "internal error while decoding";
             EventBatch { panics: 1, ..self.decoder.whole_as_bad(BadKind::Malformed, reason, body.clone()) }
         });
+        self.tell_panics(&batch);
+        batch
+    }
+
+    fn tell_panics(&self, batch: &EventBatch) {
         if batch.panics > 0 {
             let (source, events) = (&self.origin.name, batch.panics);
             (0..events).for_each(|_| self.engine.counters().add_panic());
             tracing::error!(source, events, "events made the code panic: they are set aside; please report it");
         }
-        batch
     }
 
-    async fn ask(&self, batch: EventBatch, permit: Permit) -> Result<engine::Answer, Problem<'static>> {
+    /// Submits at once; resolves after the commit.
+    fn ask(
+        &self,
+        batch: EventBatch,
+        held: Option<Permit>,
+        along: Along,
+    ) -> impl Future<Output = Result<engine::Answer, Problem<'static>>> + Send + 'static {
         let (reply, answer) = oneshot::channel();
-        let submission = engine::Submission {
-            batch,
-            origin: Arc::clone(&self.origin),
-            arrived: Instant::now(),
-            held: Some(permit),
-            reply,
-        };
-        self.engine.submit(submission).map_err(|_| Problem::busy("verdictd is stopping"))?;
-        // Without an answer the events may be durable or not: a repeat will tell.
-        answer.await.map_err(|_| {
-            Problem::new(ProblemKind::Internal, "the state directory failed; send it again, a repeat does no harm")
-        })
+        let origin = Arc::clone(&self.origin);
+        let submitted =
+            self.engine.submit(engine::Submission { batch, origin, arrived: Instant::now(), held, along, reply });
+        async move {
+            submitted.map_err(|_| Problem::busy("verdictd is stopping"))?;
+            // Without an answer the events may be durable or not: a repeat will tell.
+            answer.await.map_err(|_| {
+                Problem::new(ProblemKind::Internal, "the state directory failed; send it again, a repeat does no harm")
+            })
+        }
     }
 }
 
@@ -58,12 +71,36 @@ impl Intake for SourceIntake {
 
     async fn submit(&self, submission: Submission) -> Result<engine::Answer, Problem<'static>> {
         let Submission { form, body, permit } = submission;
-        let answer = self.ask(self.decode(&form, &body), permit).await?;
+        let answer = self.ask(self.decode(&form, &body), Some(permit), Along::default()).await?;
         let all_refused = answer.outcomes.iter().all(|outcome| *outcome == engine::Outcome::Refused);
         match &answer.refusal {
             Some(why) if all_refused => Err(Problem::busy(why.to_string())),
             _ => Ok(answer),
         }
+    }
+
+    fn assemble(&self) -> Assembly<'_> {
+        self.decoder.assemble(Timestamp::now().0)
+    }
+
+    fn decode_lines(&self, body: Bytes, ids: Option<LineIds<'_>>) -> EventBatch {
+        self.decoded(&body, || self.decoder.decode_lines(body.clone(), Timestamp::now().0, ids))
+    }
+
+    fn hand_in(
+        &self,
+        batch: EventBatch,
+        permit: Option<Permit>,
+        offsets: Vec<(Arc<str>, Vec<u8>)>,
+    ) -> impl Future<Output = Result<engine::Answer, Problem<'static>>> + Send + 'static {
+        self.tell_panics(&batch);
+        self.ask(batch, permit, Along { offsets, ..Along::default() })
+    }
+
+    fn offset(&self, name: &str) -> Result<Option<Vec<u8>>, Problem<'static>> {
+        self.store
+            .offset(name)
+            .map_err(|error| Problem::new(ProblemKind::Internal, format!("the offset {name} cannot be read: {error}")))
     }
 
     fn refused(&self, events: u64) {
@@ -86,6 +123,14 @@ impl Intake for SourceIntake {
 impl Answer for engine::Answer {
     fn into_held(self) -> Option<Permit> {
         self.held
+    }
+
+    fn into_batch(self) -> (EventBatch, Option<Permit>) {
+        (self.batch, self.held)
+    }
+
+    fn is_all_taken(&self) -> bool {
+        self.refusal.is_none()
     }
 
     fn len(&self) -> usize {

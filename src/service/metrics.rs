@@ -2,6 +2,7 @@
 
 use super::admin::View;
 use super::status::{lag, resident_bytes, window_in_force_ms};
+use crate::link::Trouble;
 use crate::model;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -82,8 +83,10 @@ impl Snapshot {
         };
         add("sink_delivered", "Verdicts confirmed by the sink", true, by_sink(&|sink| load(&sink.delivered)));
         let errors = view.sinks.iter().flat_map(|sink| {
-            [("transient", &sink.transient), ("poison", &sink.poison)]
-                .map(|(kind, count)| (vec![("sink", sink.name.clone()), ("kind", kind.to_owned())], load(count)))
+            Trouble::ALL.map(|trouble| {
+                let labels = vec![("sink", sink.name.clone()), ("kind", trouble.name().to_owned())];
+                (labels, number(sink.link.errors(trouble)))
+            })
         });
         add("sink_errors", "Errors of the sink", true, errors.collect());
         let lag_of = |sink: &crate::forward::SinkStatus| lag(&view.store, &sink.name);
@@ -91,7 +94,12 @@ impl Snapshot {
         add("sink_lag_events", "Verdicts that the sink has not confirmed", false, events);
         let seconds = by_sink(&|sink| lag_of(sink).seconds);
         add("sink_lag_seconds", "Age of the oldest verdict not confirmed", false, seconds);
-        add("sink_up", "1 while the sink takes verdicts", false, by_sink(&|sink| f64::from(u8::from(sink.is_up()))));
+        add(
+            "sink_up",
+            "1 while the sink takes verdicts",
+            false,
+            by_sink(&|sink| f64::from(u8::from(sink.link.is_up()))),
+        );
 
         let parts = [
             ("resident", resident_bytes()),

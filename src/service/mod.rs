@@ -2,6 +2,7 @@
 
 mod admin;
 mod allocator;
+mod aside;
 mod build;
 mod daemon;
 mod demo;

@@ -2,6 +2,7 @@
 
 use super::admin::View;
 use crate::forward::SinkStatus;
+use crate::link::{LinkState, Trouble};
 use crate::model;
 use crate::store::{Room, Stats, Store, WindowCut};
 use serde_json::{Value, json};
@@ -104,15 +105,29 @@ fn sink(store: &Store, sink: &SinkStatus) -> Value {
     let lag = lag(store, &sink.name);
     json!({
         "name": sink.name,
-        "type": "file",
-        "up": sink.is_up(),
+        "type": sink.kind,
+        "target": sink.target,
+        "up": sink.link.is_up(),
         "cursor": store.cursor(&sink.name).ok(),
         "delivered": sink.delivered.load(Relaxed),
         "lag-events": lag.events,
         "lag-seconds": lag.seconds,
-        "errors": sink.transient.load(Relaxed),
-        "last-error": sink.last_error(),
+        "errors": errors(&sink.link),
+        "last-error": last_error(&sink.link),
     })
+}
+
+/// Errors of a link since the start, by kind.
+fn errors(link: &LinkState) -> Value {
+    let counts = Trouble::ALL.map(|trouble| (trouble.name().to_owned(), link.errors(trouble).into()));
+    Value::Object(counts.into_iter().collect())
+}
+
+/// The last error of a link, if there was one, also after a recovery.
+fn last_error(link: &LinkState) -> Value {
+    let Some(error) = link.last_error() else { return Value::Null };
+    let at = jiff::Timestamp::try_from(error.at).map(|at| format!("{at:.0}")).unwrap_or_default();
+    json!({ "text": error.text, "kind": error.trouble.name(), "at": at })
 }
 
 /// The dedup window: as configured, unless a budget has cut it to the age of the oldest event still known. (The
@@ -140,8 +155,8 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
     if room != Room::Yes {
         lines.push(format!("nothing new is taken: {room}"));
     }
-    for sink in view.sinks.iter().filter(|sink| !sink.is_up()) {
-        let why = sink.last_error().unwrap_or_default();
+    for sink in view.sinks.iter().filter(|sink| !sink.link.is_up()) {
+        let why = sink.link.last_error().map(|error| error.text).unwrap_or_default();
         lines.push(format!("sink {} is down: {why}", sink.name));
     }
     if stats.set_aside > 0 {

@@ -14,6 +14,8 @@ pub struct Commit {
     pub quarantine: Vec<QuarantineEntry>,
     /// Quarantine entries to remove.
     pub quarantine_drop: Vec<u64>,
+    /// Sink cursors to move in this very commit: name, next sequence. One never moves back.
+    pub cursors: Vec<(String, u64)>,
 }
 
 impl Commit {
@@ -24,6 +26,7 @@ impl Commit {
             && self.offsets.is_empty()
             && self.quarantine.is_empty()
             && self.quarantine_drop.is_empty()
+            && self.cursors.is_empty()
     }
 }
 

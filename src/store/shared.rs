@@ -140,6 +140,14 @@ impl Store {
         self.sink(sink).map(|sink| sink.next.store(next, Ordering::Release))
     }
 
+    /// Moves a sink's cursor forward, if it is not there yet. A sink that is not known has none to move.
+    pub(crate) fn advance_cursor(&self, name: &str, next: u64) {
+        let next = next.min(self.committed());
+        if let Ok(sink) = self.sink(name) {
+            sink.next.fetch_max(next, Ordering::AcqRel);
+        }
+    }
+
     /// The sink's cursor as it is stored: where it would go on after a crash now.
     ///
     /// # Errors

@@ -114,6 +114,9 @@ impl Writer {
             pending.insert(&keys::named(keys::OFFSET, name), frame::wrap(Kind::Offset, self.commit, &body));
         }
         let quarantine = self.quarantine(commit, &mut pending);
+        for (name, next) in &commit.cursors {
+            self.store.advance_cursor(name, *next);
+        }
         self.housekeep(commit.chunks.len(), &mut pending)?;
         self.write(pending, &commit.chunks).map(|bytes| Committed { next: self.state.next, quarantine, bytes })
     }

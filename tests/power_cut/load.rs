@@ -176,6 +176,7 @@ impl Load {
             offsets: vec![(OFFSET_OF.to_owned(), commit.to_be_bytes().to_vec())],
             quarantine: quarantine.into_iter().collect(),
             quarantine_drop: dropped.into_iter().collect(),
+            ..Commit::default()
         })?;
         let entry = committed.quarantine.first().copied();
         note(&self.notes, &format!("ack {commit} quarantine={}", entry.unwrap_or(0)));

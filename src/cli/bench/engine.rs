@@ -3,8 +3,8 @@
 use super::child::{Scratch, io_error};
 use super::events::Requests;
 use super::{BATCH_EVENTS, BenchError};
-use crate::engine::{Engine, Origin, Parts, Submission};
-use crate::event::{Decoder, EventBatch, Form, IdentityRules, KeyRule, Pointer, SourceRule};
+use crate::engine::{Along, Engine, Origin, Parts, Submission};
+use crate::event::{Decoder, EventBatch, Form, IdentityRules, KeyRule, Pointer, SourceRule, TimeForm};
 use crate::model::{self, LoadOptions};
 use crate::store;
 use std::collections::VecDeque;
@@ -49,7 +49,14 @@ pub fn events_per_second(parent: &Path, bundle: &Path) -> Result<f64, BenchError
             drop(oldest.map(oneshot::Receiver::blocking_recv));
         }
         let (reply, answer) = oneshot::channel();
-        let submission = Submission { batch, origin: Arc::clone(&origin), arrived: Instant::now(), held: None, reply };
+        let submission = Submission {
+            batch,
+            origin: Arc::clone(&origin),
+            arrived: Instant::now(),
+            held: None,
+            along: Along::default(),
+            reply,
+        };
         engine.submit(submission).map_err(|error| fail("engine", error.to_string()))?;
         waiting.push_back(answer);
     }
@@ -67,8 +74,9 @@ fn decoded(bundle: &model::Bundle, seed: u64) -> Result<Vec<EventBatch>, String>
     let rules = IdentityRules {
         id: pointer("/TRANSACTION_ID")?,
         time: pointer("/TX_DATETIME")?,
+        time_form: TimeForm::Any,
         source: SourceRule::Fixed("bench".to_owned()),
-        key: KeyRule { pointers: vec![pointer("/CUSTOMER_ID")?], hmac_key: None },
+        key: KeyRule { pointers: vec![pointer("/CUSTOMER_ID")?], hmac_key: None, ..KeyRule::default() },
     };
     let decoder = Decoder::new(rules, bundle.features().pointers(), 1 << 18, seed);
     let mut requests = Requests::new(BATCH_EVENTS, 9);

@@ -79,8 +79,14 @@ impl ScoreArgs {
         } else {
             SourceRule::Fixed(self.source.clone())
         };
-        let key = KeyRule { pointers: self.key.clone(), hmac_key: None };
-        Ok(IdentityRules { id: self.id.clone(), time: self.time.clone(), source, key })
+        let key = KeyRule { pointers: self.key.clone(), hmac_key: None, ..KeyRule::default() };
+        Ok(IdentityRules {
+            id: self.id.clone(),
+            time: self.time.clone(),
+            time_form: crate::event::TimeForm::Any,
+            source,
+            key,
+        })
     }
 }
 

@@ -38,8 +38,9 @@ fn rules() -> IdentityRules {
     IdentityRules {
         id: pointer("/id"),
         time: pointer("/time"),
+        time_form: crate::event::TimeForm::Any,
         source: SourceRule::Fixed("score".to_owned()),
-        key: KeyRule { pointers: vec![pointer("/key")], hmac_key: None },
+        key: KeyRule { pointers: vec![pointer("/key")], hmac_key: None, ..KeyRule::default() },
     }
 }
 

@@ -24,12 +24,12 @@ mod tests;
 pub use rotate::Rotation;
 pub use writer::FileSink;
 
-use super::{Backoff, Encoding, Filter, SinkStatus};
+use super::{Encoding, Filter, SinkStatus};
+use crate::link::{Backoff, Trouble};
 use crate::store::Store;
 use rand::SeedableRng;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -91,18 +91,14 @@ async fn run_made(
         match outcome {
             Ok(()) => {
                 backoff.reset();
-                if status.recovered() {
-                    tracing::info!(sink = status.name, "the sink takes verdicts again");
-                }
+                status.recovered();
                 if kept.as_ref().is_some_and(FileSink::is_waiting) {
                     wait = wait.max(STORED_CHECK);
                 }
             }
             Err(error) => {
                 wait = backoff.next(&mut random);
-                if status.failed(&error) {
-                    tracing::warn!(sink = status.name, error, "the sink fails; its verdicts wait in the store");
-                }
+                status.failed(Trouble::Transient, &error);
             }
         }
         if stopping {
@@ -112,7 +108,7 @@ async fn run_made(
             () = tokio::time::sleep(wait) => {}
             _ = stop.changed() => continue,
         }
-        if status.is_up() && kept.as_ref().is_some_and(FileSink::is_settled) {
+        if status.link.is_up() && kept.as_ref().is_some_and(FileSink::is_settled) {
             tokio::select! {
                 _ = committed.changed() => {}
                 _ = stop.changed() => {}
@@ -130,10 +126,4 @@ pub enum FileError {
     Io { what: &'static str, path: PathBuf, source: std::io::Error },
     #[error(transparent)]
     Store(#[from] crate::store::StoreError),
-}
-
-impl SinkStatus {
-    fn add_delivered(&self, count: u64) {
-        self.delivered.fetch_add(count, Relaxed);
-    }
 }

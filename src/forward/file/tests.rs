@@ -2,10 +2,12 @@
 
 use super::rotate::{rotated, rotated_name};
 use super::*;
+use crate::link::Trouble;
 use crate::store::{self, BatchBuilder, Commit, NewRecord, SinkDecl, SinkStart, Writer};
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
 const SINK: &str = "audit";
@@ -220,7 +222,7 @@ async fn a_sink_that_panicked_is_down_and_is_started_anew() {
     let dir = tempfile::tempdir().unwrap();
     let mut rig = Rig::open(dir.path());
     rig.commit(0..10);
-    let status = Arc::new(SinkStatus::new(SINK));
+    let status = Arc::new(SinkStatus::new(SINK, "file", String::new()));
     let starts = std::sync::atomic::AtomicU32::new(0);
     let make = || {
         let mut sink = FileSink::new(rig.options.clone(), Arc::clone(&rig.store), Arc::clone(&status));
@@ -237,9 +239,9 @@ async fn a_sink_that_panicked_is_down_and_is_started_anew() {
         stop.send(true).unwrap();
     };
     tokio::join!(run_made(make, &rig.options, rig.store.watch(), &status, stopped), settled);
-    assert_eq!((starts.load(Relaxed), status.transient.load(Relaxed)), (2, 1));
+    assert_eq!((starts.load(Relaxed), status.link.errors(Trouble::Transient)), (2, 1));
     assert_eq!(ids(&rig.options.path), (0..10).collect::<Vec<_>>());
-    assert!(status.is_up());
+    assert!(status.link.is_up());
 }
 
 #[test]

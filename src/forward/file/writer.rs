@@ -3,13 +3,13 @@
 use super::resume::resume;
 use super::rotate::{free_name, rotated, sync_folder};
 use super::{FileError, Options, SinkStatus, WRITE_BYTES_MAX};
+use crate::link::Trouble;
 use crate::store::Store;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
 /// One file sink.
@@ -172,7 +172,7 @@ impl FileSink {
                 let (encoding, buffer) = (self.options.encoding, &mut self.buffer);
                 if catch_unwind(AssertUnwindSafe(|| encoding.write(&record.verdict, buffer))).is_err() {
                     self.buffer.truncate(start);
-                    self.status.poison.fetch_add(1, Relaxed);
+                    self.status.link.note(Trouble::Poison, "internal error: a verdict cannot be rendered");
                     let sequence = record.verdict.sequence;
                     tracing::error!(sink = self.options.name, sequence, "a bug: this verdict cannot be written");
                     continue;

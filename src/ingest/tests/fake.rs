@@ -66,6 +66,10 @@ impl Answer for FakeAnswer {
         Some(self.permit)
     }
 
+    fn into_batch(self) -> (crate::event::EventBatch, Option<Permit>) {
+        (crate::event::EventBatch::default(), Some(self.permit))
+    }
+
     fn len(&self) -> usize {
         self.outcomes.len()
     }
@@ -97,7 +101,7 @@ impl Intake for Fake {
         }
         let Submission { form, body, permit } = submission;
         let outcomes = match &form {
-            Form::Json | Form::CloudEvent => vec![self.one(&body, None)],
+            Form::Json | Form::Record | Form::CloudEvent => vec![self.one(&body, None)],
             Form::Binary(attributes) => vec![self.one(&body, attributes.get("id"))],
             Form::Ndjson => {
                 let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
@@ -111,6 +115,27 @@ impl Intake for Fake {
         };
         self.forms.lock().unwrap().push(form);
         Ok(FakeAnswer { outcomes, permit })
+    }
+
+    fn assemble(&self) -> crate::event::Assembly<'_> {
+        unimplemented!("servers have no use for it")
+    }
+
+    fn decode_lines(&self, _: bytes::Bytes, _: Option<crate::event::LineIds<'_>>) -> crate::event::EventBatch {
+        unimplemented!("servers have no use for it")
+    }
+
+    fn hand_in(
+        &self,
+        _: crate::event::EventBatch,
+        _: Option<Permit>,
+        _: Vec<(Arc<str>, Vec<u8>)>,
+    ) -> impl Future<Output = Result<FakeAnswer, Problem<'static>>> + Send + 'static {
+        std::future::ready(Err(Problem::busy("servers have no use for it")))
+    }
+
+    fn offset(&self, _: &str) -> Result<Option<Vec<u8>>, Problem<'static>> {
+        Ok(None)
     }
 
     fn refused(&self, events: u64) {
