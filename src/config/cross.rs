@@ -1,6 +1,6 @@
 //! What single keys cannot say: values that do not go together.
 
-use super::{Config, DiskPlan, MemoryPlan, ModelCost, Problem, SinkKind, SourceKind, section::Reader};
+use super::{Config, DiskPlan, MemoryPlan, ModelCost, Problem, SinkKind, section::Reader};
 use std::path::Path;
 
 /// Notes faults and warnings of a config whose keys are read.
@@ -13,7 +13,7 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
 fn listeners(config: &Config, reader: &mut Reader) {
     let mut seen = vec![("admin.listen".to_owned(), &config.admin.listen)];
     for source in &config.sources {
-        let SourceKind::Http(endpoint) = &source.kind;
+        let Some(endpoint) = source.kind.endpoint() else { continue };
         let key = format!("sources.{}.listen", source.name);
         if let Some((other, address)) = seen.iter().find(|(_, listen)| listen.collides(&endpoint.listen)) {
             let message = format!("{key}: {} is taken: {other} listens on {address}", endpoint.listen);
@@ -32,7 +32,7 @@ fn sink_files(config: &Config, reader: &mut Reader) {
     }
     let mut seen: Vec<(String, &Path)> = Vec::new();
     for sink in &config.sinks {
-        let SinkKind::File(file) = &sink.kind;
+        let SinkKind::File(file) = &sink.kind else { continue };
         let key = format!("sinks.{}.path", sink.name);
         if let Some((other, _)) = seen.iter().find(|(_, path)| *path == file.path) {
             let message = format!("{key}: {} is written by {other} already", file.path.display());

@@ -83,16 +83,23 @@ fn value_of(key: &Key) -> (bool, &'static str, String) {
         (Preset::Default(default), Some(start)) => (true, start, format!("default: {default}")),
         (Preset::Default(default), None) => (true, default, String::new()),
         (Preset::Required(example), _) => (true, example, "required".to_owned()),
-        (Preset::Optional(example, without), _) => (false, example, format!("without it: {without}")),
+        (Preset::Optional(_, without), Some(start)) => (true, start, format!("without it: {without}")),
+        (Preset::Optional(example, without), None) => (false, example, format!("without it: {without}")),
     }
 }
 
 /// A second source or sink of a type cannot have the first one's address or file.
 fn distinct(key: &Key, value: &str, n: usize) -> String {
-    match (key.name, n) {
-        (_, 0) => value.to_owned(),
-        ("listen", n) => value.replace("events.sock", &format!("events-{}.sock", n + 1)),
-        ("path", n) => value.replace("verdicts.ndjson", &format!("verdicts-{}.ndjson", n + 1)),
-        _ => value.to_owned(),
-    }
+    // The name's end, before its extension.
+    let end = match (key.name, n) {
+        ("listen" | "path" | "device", 1..) => value.rfind('.').or_else(|| value.rfind('"')),
+        _ => None,
+    };
+    end.map_or_else(
+        || value.to_owned(),
+        |end| {
+            let (name, rest) = value.split_at(end);
+            format!("{name}-{}{rest}", n + 1)
+        },
+    )
 }

@@ -10,9 +10,9 @@
 use super::admin::{SourceView, View};
 use super::build::{BuildError, Built, build};
 use super::intake::SourceIntake;
-use crate::config::{Config, EventMapping, SinkKind, SourceKind, SourceMapping, WhenFull, files};
+use crate::config::{Config, EventMapping, KeyMapping, SinkKind, SourceKind, SourceMapping, WhenFull, files};
 use crate::engine::{Courier, Delivery, Engine, Failure, Origin, Parts};
-use crate::event::{Budget, Decoder, IdentityRules, KeyRule, SourceRule, TimeForm};
+use crate::event::{Budget, Decoder, IdentityRules, KeyRule, SourceRule};
 use crate::forward::{self, Filter, SinkStatus, file};
 use crate::ingest::{AdminRoutes, EventRoutes, Limits, ListenError, ListenOptions, Listener, Places, TlsFiles, serve};
 use crate::store::{self, Opened, SinkDecl, SinkStart, Store, StoreError};
@@ -43,6 +43,8 @@ pub enum DaemonError {
     Listen(#[from] ListenError),
     #[error("{key}: cannot read {}: {error}", path.display())]
     Secret { key: String, path: PathBuf, error: io::Error },
+    #[error("{0}: this type cannot be run yet")]
+    NotYet(String),
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
     #[error("a bug stopped the engine: {0}")]
@@ -158,7 +160,9 @@ impl Tasks {
         let places = Places::new(limits.connections_max);
         let mut sources = Vec::new();
         for source in &config.sources {
-            let SourceKind::Http(endpoint) = &source.kind;
+            let SourceKind::Http(endpoint) = &source.kind else {
+                return Err(DaemonError::NotYet(format!("sources.{}", source.name)));
+            };
             let listener = Listener::bind(&listen_options(endpoint, &limits))?.sharing(&places);
             let origin = Arc::new(Origin::new(&source.name));
             sources.push(SourceView {
@@ -172,7 +176,8 @@ impl Tasks {
             let intake = SourceIntake {
                 engine: Arc::clone(engine),
                 store: Arc::clone(store),
-                decoder: Decoder::new(rules, pointers, config.limits.event.as_usize(), store.seed()),
+                decoder: Decoder::new(rules.clone(), pointers, config.limits.event.as_usize(), store.seed()),
+                label_decoder: Decoder::new(rules, &[], config.limits.event.as_usize(), store.seed()).of_labels(),
                 origin,
             };
             let routes = EventRoutes::new(Arc::new(intake), budget.clone(), limits.clone());
@@ -184,7 +189,9 @@ impl Tasks {
         for sink in &config.sinks {
             let status = Arc::new(SinkStatus::new(&sink.name, "file", sink_target(sink)));
             sinks.push(Arc::clone(&status));
-            let options = sink_options(sink);
+            let Some(options) = sink_options(sink) else {
+                return Err(DaemonError::NotYet(format!("sinks.{}", sink.name)));
+            };
             self.sinks.spawn(file::run(options, Arc::clone(store), status, stop_sinks.subscribe()));
         }
         let view = Arc::new(View {
@@ -290,18 +297,24 @@ fn listen_options(endpoint: &crate::config::Endpoint, limits: &Limits) -> Listen
 }
 
 fn rules(source: &str, mapping: &EventMapping) -> Result<IdentityRules, DaemonError> {
-    let hmac_key = match &mapping.key.hmac_key_file {
-        None => None,
-        Some(path) => Some(files::read_hmac_key(path).map_err(|error| DaemonError::Secret {
-            key: format!("sources.{source}.event.key.hmac-key-file"),
-            path: path.clone(),
-            error,
-        })?),
+    let key = match &mapping.key {
+        KeyMapping::Fixed(text) => KeyRule { fixed: Some(text.clone()), ..KeyRule::default() },
+        KeyMapping::Pointers { pointers, hmac_key_file } => {
+            let read = |path: &PathBuf| {
+                files::read_hmac_key(path).map_err(|error| DaemonError::Secret {
+                    key: format!("sources.{source}.event.key.hmac-key-file"),
+                    path: path.clone(),
+                    error,
+                })
+            };
+            let hmac_key = hmac_key_file.as_ref().map(read).transpose()?;
+            KeyRule { pointers: pointers.clone(), fixed: None, hmac_key }
+        }
     };
     Ok(IdentityRules {
         id: mapping.id.clone(),
-        time: mapping.time.clone(),
-        time_form: TimeForm::Any,
+        time: mapping.time.pointer.clone(),
+        time_form: mapping.time.form.clone(),
         source: match &mapping.source {
             SourceMapping::Name => SourceRule::Fixed(source.to_owned()),
             SourceMapping::Fixed(text) => SourceRule::Fixed(text.clone()),
@@ -309,19 +322,22 @@ fn rules(source: &str, mapping: &EventMapping) -> Result<IdentityRules, DaemonEr
                 SourceRule::Pointer { pointer: pointer.clone(), otherwise: source.to_owned() }
             }
         },
-        key: KeyRule { pointers: mapping.key.pointers.clone(), fixed: None, hmac_key },
+        key,
     })
 }
 
 fn sink_target(sink: &crate::config::Sink) -> String {
-    let SinkKind::File(options) = &sink.kind;
-    options.path.display().to_string()
+    match &sink.kind {
+        SinkKind::File(file) => file.path.display().to_string(),
+        SinkKind::Mqtt(mqtt) => format!("{} {}", mqtt.client.broker, mqtt.topic),
+        SinkKind::Kafka(kafka) => kafka.topic.clone(),
+    }
 }
 
-fn sink_options(sink: &crate::config::Sink) -> file::Options {
-    let SinkKind::File(options) = &sink.kind;
+fn sink_options(sink: &crate::config::Sink) -> Option<file::Options> {
+    let SinkKind::File(options) = &sink.kind else { return None };
     let some = |n: u64| (n > 0).then_some(n);
-    file::Options {
+    Some(file::Options {
         name: sink.name.clone(),
         path: options.path.clone(),
         rotation: file::Rotation {
@@ -335,7 +351,7 @@ fn sink_options(sink: &crate::config::Sink) -> file::Options {
             crate::config::Encoding::CloudEvents => forward::Encoding::CloudEvents,
         },
         filter: Filter(sink.decisions.clone()),
-    }
+    })
 }
 
 fn log_recovery(opened: &Opened) {

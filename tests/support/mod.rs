@@ -5,9 +5,11 @@
 #![allow(dead_code, unused_imports)]
 
 pub mod bundle;
+pub mod certificates;
 pub mod child;
 pub mod daemon;
 pub mod http;
+pub mod kafka;
 pub mod link;
 pub mod mosquitto;
 pub mod powercut_fs;

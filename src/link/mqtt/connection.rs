@@ -237,7 +237,7 @@ impl Connection {
         Ok(any && self.out.is_empty())
     }
 
-    /// So long nothing need be said.
+    /// So long nothing need be said, and so long an answer may take.
     fn quiet(&self) -> Duration {
         self.keep_alive * 3 / 4
     }
@@ -250,12 +250,12 @@ impl Connection {
             self.pinged = None;
         }
         let next = match self.pinged {
-            Some(since) if now >= since + self.keep_alive => return Err(MqttError::Silent(self.keep_alive)),
-            Some(since) => since + self.keep_alive,
+            Some(since) if now >= since + self.quiet() => return Err(MqttError::Silent(self.quiet())),
+            Some(since) => since + self.quiet(),
             None if now >= self.wrote + self.quiet() => {
                 self.out.extend_from_slice(&PING);
                 self.pinged = Some(now);
-                now + if reading { self.keep_alive } else { self.quiet() }
+                now + self.quiet()
             }
             None => self.wrote + self.quiet(),
         };

@@ -31,7 +31,7 @@ mod tls;
 #[cfg(test)]
 mod tests;
 
-pub use address::{Address, AddressError};
+pub use address::Address;
 pub use connection::{Connection, Granted, Turn};
 pub use error::MqttError;
 pub use frame::{HEAD_BYTES_MAX, READ_BYTES_MAX};

@@ -30,15 +30,15 @@ pub struct ClientOptions {
     pub password_file: Option<PathBuf>,
     /// Used with an address that says `mqtts`.
     pub tls: ClientTls,
-    /// The longest silence: a ping goes out before it is over, and a connection on which nothing came back for
-    /// as long is given up. Whole seconds, 1 to 65,535, as the broker is told.
+    /// The longest silence: a ping goes out when three quarters of it are over, and a connection on which nothing
+    /// came back when as much again is over is given up. Whole seconds, 1 to 65,535, as the broker is told.
     pub keep_alive: Duration,
     /// From the look-up of the name to the broker's acceptance.
     pub connect_timeout: Duration,
 }
 
 impl ClientOptions {
-    pub const KEEP_ALIVE: Duration = Duration::from_secs(30);
+    pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
     pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
     /// With the defaults.
