@@ -10,7 +10,7 @@
 use super::admin::{SourceView, View};
 use super::build::{BuildError, Built, build};
 use super::intake::SourceIntake;
-use crate::config::{Config, EventMapping, KeyMapping, SinkKind, SourceKind, SourceMapping, WhenFull, files};
+use crate::config::{Config, Content, EventMapping, KeyMapping, SinkKind, SourceKind, SourceMapping, WhenFull, files};
 use crate::engine::{Courier, Delivery, Engine, Failure, Origin, Parts};
 use crate::event::{Budget, Decoder, IdentityRules, KeyRule, SourceRule};
 use crate::forward::{self, Filter, SinkStatus, file};
@@ -173,13 +173,9 @@ impl Tasks {
             });
             let rules = rules(&source.name, &source.event)?;
             let pointers = built.bundle.features().pointers();
-            let intake = SourceIntake {
-                engine: Arc::clone(engine),
-                store: Arc::clone(store),
-                decoder: Decoder::new(rules.clone(), pointers, config.limits.event.as_usize(), store.seed()),
-                label_decoder: Decoder::new(rules, &[], config.limits.event.as_usize(), store.seed()).of_labels(),
-                origin,
-            };
+            let decoder = Decoder::new(rules, pointers, config.limits.event.as_usize(), store.seed());
+            let decoder = if source.content == Content::Labels { decoder.for_labels() } else { decoder };
+            let intake = SourceIntake::new(Arc::clone(engine), Arc::clone(store), decoder, origin);
             let routes = EventRoutes::new(Arc::new(intake), budget.clone(), limits.clone());
             self.sources.spawn(serve(listener, routes, stop_sources.subscribe()));
         }
