@@ -9,6 +9,7 @@
 mod feed;
 pub mod file;
 mod inflight;
+pub mod kafka;
 mod status;
 #[cfg(test)]
 mod tests;

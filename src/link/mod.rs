@@ -2,6 +2,7 @@
 //! users see it, the waits between tries, what a client needs for TLS.
 
 mod backoff;
+pub mod kafka;
 mod state;
 mod tls;
 

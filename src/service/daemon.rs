@@ -176,7 +176,8 @@ impl Tasks {
             let intake = SourceIntake {
                 engine: Arc::clone(engine),
                 store: Arc::clone(store),
-                decoder: Decoder::new(rules, pointers, config.limits.event.as_usize(), store.seed()),
+                decoder: Decoder::new(rules.clone(), pointers, config.limits.event.as_usize(), store.seed()),
+                label_decoder: Decoder::new(rules, &[], config.limits.event.as_usize(), store.seed()).of_labels(),
                 origin,
             };
             let routes = EventRoutes::new(Arc::new(intake), budget.clone(), limits.clone());

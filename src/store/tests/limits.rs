@@ -67,6 +67,28 @@ fn a_sink_that_is_not_declared_holds_nothing_back_and_keeps_its_place() {
 }
 
 #[test]
+fn labels_are_kept_as_long_as_the_window_is() {
+    let dir = tempfile::tempdir().expect("dir");
+    let mut rig = Rig::open(&one_hour(dir.path()));
+    let now = rig.writer.clock().now_ms();
+    for (id, age_ms) in [("old", 2 * HOUR_MS), ("young", HOUR_MS / 2)] {
+        let labels = vec![label(id, now - age_ms)];
+        rig.writer.commit(&Commit { labels, ..Commit::default() }).expect("commit");
+    }
+    rig.writer.maintain().expect("maintain");
+    let ids = |rig: &Rig| rig.store.labels().expect("labels").into_iter().map(|label| label.id).collect::<Vec<_>>();
+    assert_eq!((ids(&rig), rig.store.stats().labels), (vec![String::from("young")], 1));
+    rig.writer.close().expect("close");
+    drop(rig.store);
+    let mut rig = Rig::open(&one_hour(dir.path()));
+    // Numbers go on after those that were stored, so that none is overwritten.
+    let labels = vec![label("new", now)];
+    rig.writer.commit(&Commit { labels, ..Commit::default() }).expect("commit");
+    assert_eq!(ids(&rig), ["young", "new"]);
+    assert!(inspect::report(dir.path()).expect("report").damage.is_empty());
+}
+
+#[test]
 fn a_forgotten_sink_is_gone_and_nothing_else_is() {
     let dir = tempfile::tempdir().expect("dir");
     let two = ["file", "bank"].map(|name| SinkDecl { name: name.into(), start: SinkStart::Oldest });
