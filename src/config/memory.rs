@@ -22,7 +22,7 @@ pub const FORWARD_BYTES: u64 = 1 << 20;
 /// What sources that hand in batches need at once: one under way and one that is read, with what is decoded of them.
 const BATCHES_BYTES: u64 = 8 << 20;
 /// What a Kafka source fetches ahead, in its client's queue and in the answer that is being read.
-pub const KAFKA_SOURCE_BYTES: u64 = 6 << 20;
+pub const KAFKA_SOURCE_BYTES: u64 = 12 << 20;
 /// A client of a broker beyond what it holds of records: connections, TLS, tables.
 pub const CLIENT_BYTES: u64 = 2 << 20;
 /// The same of an MQTT client, which has one connection.
@@ -82,10 +82,10 @@ impl MemoryPlan {
         let budget = limits.memory.bytes();
         let sinks = u64::try_from(config.sinks.len()).unwrap_or(u64::MAX);
         let needed = config.sources.iter().map(|source| match source.kind {
-            SourceKind::Http(_) => limits.request.bytes().saturating_add(REQUEST_OVERHEAD_BYTES),
+            SourceKind::Http(_) => limits.request.bytes().saturating_add(REQUEST_OVERHEAD_BYTES).max(budget / 6),
             _ => BATCHES_BYTES,
         });
-        let admitted = needed.max().unwrap_or_default().max(budget / 6);
+        let admitted = needed.max().unwrap_or_default().max(budget / 8);
         let listens = config.sources.iter().any(|source| source.kind.endpoint().is_some());
         let connections = if listens { u64::try_from(limits.connections).unwrap_or(u64::MAX) } else { 0 };
         let mut plan = Self {

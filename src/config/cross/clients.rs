@@ -1,9 +1,9 @@
 //! Clients of brokers: names that two would share, passwords in the clear, verdicts that come back as events.
 
 use crate::config::{
-    CLIENT_ID_BYTES_311, Config, HostPort, MqttClient, MqttProtocol, Sasl, SaslMechanism, SinkKind, SourceKind,
-    section::Reader,
+    CLIENT_ID_BYTES_311, Config, HostPort, MqttClient, MqttProtocol, SinkKind, SourceKind, section::Reader,
 };
+use crate::link::kafka::{Mechanism, Sasl};
 
 /// The tables of all sources and sinks that are clients of an MQTT broker, with their paths.
 fn mqtt(config: &Config) -> Vec<(String, &MqttClient)> {
@@ -65,8 +65,8 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
         let (Some(sasl), Some(broker)) = (sasl, brokers.iter().find(|broker| !broker.is_loopback())) else { continue };
         if !tls {
             let what = match sasl.mechanism {
-                SaslMechanism::Plain => "the password goes",
-                SaslMechanism::ScramSha256 | SaslMechanism::ScramSha512 => "records go",
+                Mechanism::Plain => "the password goes",
+                Mechanism::ScramSha256 | Mechanism::ScramSha512 => "records go",
             };
             let message = format!("{what} to {broker} in the clear; set tls");
             reader.caution(&format!("{table}.sasl"), &format!("{table}.sasl.mechanism"), &message);

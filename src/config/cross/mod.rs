@@ -3,7 +3,7 @@
 mod clients;
 mod places;
 
-use super::{Config, Content, DiskPlan, MemoryPlan, ModelCost, Problem, Reply, SourceKind, section::Reader};
+use super::{Config, DiskPlan, MemoryPlan, ModelCost, Problem, Reply, SourceKind, section::Reader};
 
 /// Notes faults and warnings of a config whose keys are read.
 pub(super) fn check(config: &Config, reader: &mut Reader) {
@@ -45,9 +45,6 @@ fn listeners(config: &Config, reader: &mut Reader) {
 fn sources(config: &Config, reader: &mut Reader) {
     for source in &config.sources {
         let key = |name: &str| format!("sources.{}.{name}", source.name);
-        if source.content == Content::Labels {
-            reader.clash(&key("kind"), "\"labels\" is not in this version", "\"events\"", "\"labels\"");
-        }
         let without_id = match &source.kind {
             SourceKind::Mqtt(_) => {
                 "not set: each arrival is an event of its own, also one that the broker delivers twice, unless the \

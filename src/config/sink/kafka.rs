@@ -4,12 +4,12 @@ use super::{DECISIONS, ENCODING, IN_FLIGHT_SIZE, START, of_type};
 use crate::config::{
     Key, Kind, Period, Preset, Size,
     broker::HostPort,
-    client::{SASL, Sasl, TLS, read_sasl, read_tls},
+    client::{SASL, TLS, read_sasl, read_tls},
     section::Section,
     source::kafka::{BROKERS, read_brokers},
     topic::kafka_topic,
 };
-use crate::link::ClientTls;
+use crate::link::{ClientTls, kafka::Sasl};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KafkaSink {
