@@ -91,10 +91,10 @@ impl Decoder {
         Self { trie, fields: fields.len(), event_bytes_max, seed, labels: false, rules }
     }
 
-    /// The same for a source of labels: every record is one.
+    /// One by the same rules for labels: every record is one.
     #[must_use]
-    pub fn of_labels(self) -> Self {
-        Self { labels: true, ..self }
+    pub fn for_labels(&self) -> Self {
+        Self { labels: true, ..Self::new(self.rules.clone(), &[], self.event_bytes_max, self.seed) }
     }
 
     /// A body that could not be decoded, as one bad record.

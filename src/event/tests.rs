@@ -452,7 +452,7 @@ fn label(decoder: &Decoder, form: &Form, body: &str) -> Result<String, String> {
 
 #[test]
 fn a_label_names_its_event_plain_or_as_a_cloud_event() {
-    let labels = decoder(rules()).of_labels();
+    let labels = decoder(rules()).for_labels();
     let read = |body: &str| label(&labels, &Form::Ndjson, body);
     assert_eq!(read(r#"{"type":"verdictd.label.v1","source":"till","id":"7","label":1}"#).unwrap(), "till 7 - 1 0");
     assert_eq!(read(r#"{"id":7,"label":false,"key":"k","time":"2020-09-13T12:26:41Z"}"#).unwrap(), "pos 7 k 0 1000000");
@@ -489,7 +489,7 @@ fn a_labels_key_is_hidden_as_the_events_is() {
     let mut rules = rules();
     rules.key.hmac_key = Some(b"secret".to_vec());
     let events = decoder(rules.clone());
-    let labels = decoder(rules).of_labels();
+    let labels = decoder(rules).for_labels();
     let (batch, event) = only(events.decode(&Form::Json, Bytes::from_static(b"{\"id\":1,\"key\":\"k\"}"), 0)).unwrap();
     let hidden = event.key.map(|key| batch.str(key).to_owned()).unwrap();
     let plain = label(&labels, &Form::Ndjson, r#"{"id":1,"label":1,"key":"k"}"#).unwrap();

@@ -15,15 +15,21 @@ use tokio::sync::oneshot;
 
 /// One source's way into the engine.
 pub struct SourceIntake {
-    pub engine: Arc<Engine>,
-    pub store: Arc<Store>,
-    pub decoder: Decoder,
+    engine: Arc<Engine>,
+    store: Arc<Store>,
+    decoder: Decoder,
     /// For what comes as labels.
-    pub label_decoder: Decoder,
-    pub origin: Arc<Origin>,
+    label_decoder: Decoder,
+    origin: Arc<Origin>,
 }
 
 impl SourceIntake {
+    /// A source whose records `decoder` reads: events, or labels where it is one for labels.
+    #[must_use]
+    pub fn new(engine: Arc<Engine>, store: Arc<Store>, decoder: Decoder, origin: Arc<Origin>) -> Self {
+        Self { label_decoder: decoder.for_labels(), engine, store, decoder, origin }
+    }
+
     /// Decodes a body. The decoder catches the panics of single records; should it panic itself, the whole
     /// body is one bad record: it must not bring the process down at each repeat.
     fn decoded(&self, body: &Bytes, decode: impl FnOnce() -> EventBatch) -> EventBatch {

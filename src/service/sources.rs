@@ -83,19 +83,12 @@ impl Sources<'_> {
     fn intake(&self, source: &Source, origin: &Arc<Origin>) -> Result<SourceIntake, DaemonError> {
         let rules = rules(&source.name, &source.event)?;
         let (event_bytes_max, seed) = (self.config.limits.event.as_usize(), self.store.seed());
-        let labels = || Decoder::new(rules.clone(), &[], event_bytes_max, seed).of_labels();
-        Ok(SourceIntake {
-            engine: Arc::clone(self.engine),
-            store: Arc::clone(self.store),
-            decoder: match source.content {
-                Content::Events => {
-                    Decoder::new(rules.clone(), self.bundle.features().pointers(), event_bytes_max, seed)
-                }
-                Content::Labels => labels(),
-            },
-            label_decoder: labels(),
-            origin: Arc::clone(origin),
-        })
+        let decoder = Decoder::new(rules, self.bundle.features().pointers(), event_bytes_max, seed);
+        let decoder = match source.content {
+            Content::Events => decoder,
+            Content::Labels => decoder.for_labels(),
+        };
+        Ok(SourceIntake::new(Arc::clone(self.engine), Arc::clone(self.store), decoder, Arc::clone(origin)))
     }
 }
 
