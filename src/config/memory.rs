@@ -78,14 +78,19 @@ impl MemoryPlan {
     /// # Errors
     /// When the parts do not fit, with the numbers.
     pub fn divide(config: &Config, model: ModelCost) -> Result<Self, DoesNotFitMemory> {
+        let budget = config.limits.memory.bytes();
+        let has_http = config.sources.iter().any(|source| matches!(source.kind, SourceKind::Http(_)));
+        let body = config.limits.request.bytes().saturating_add(REQUEST_OVERHEAD_BYTES);
+        let least = if has_http { body.max(BATCHES_BYTES) } else { BATCHES_BYTES };
+        let wanted = least.max(if has_http { budget / 6 } else { budget / 8 });
+        // With room to spare more may be on its way in at once.
+        Self::share(config, model, wanted).or_else(|_| Self::share(config, model, least))
+    }
+
+    fn share(config: &Config, model: ModelCost, admitted: u64) -> Result<Self, DoesNotFitMemory> {
         let limits = &config.limits;
         let budget = limits.memory.bytes();
         let sinks = u64::try_from(config.sinks.len()).unwrap_or(u64::MAX);
-        let needed = config.sources.iter().map(|source| match source.kind {
-            SourceKind::Http(_) => limits.request.bytes().saturating_add(REQUEST_OVERHEAD_BYTES).max(budget / 6),
-            _ => BATCHES_BYTES,
-        });
-        let admitted = needed.max().unwrap_or_default().max(budget / 8);
         let listens = config.sources.iter().any(|source| source.kind.endpoint().is_some());
         let connections = if listens { u64::try_from(limits.connections).unwrap_or(u64::MAX) } else { 0 };
         let mut plan = Self {

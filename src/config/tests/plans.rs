@@ -37,6 +37,14 @@ fn the_default_budget_holds_a_source_and_a_sink_of_kafka() {
 }
 
 #[test]
+fn http_beside_a_source_and_a_sink_of_kafka_fits_the_default_budget() {
+    let config = parse_one(&starter(&["http", "kafka"], &["kafka"]).unwrap()).unwrap().config;
+    assert_eq!(config.limits.memory, Size::mib(64));
+    let plan = MemoryPlan::divide(&config, ModelCost { weights_bytes: 64 << 10, scratch_bytes: 64 << 10 }).unwrap();
+    assert!(plan.admitted > config.limits.request.bytes(), "{plan}");
+}
+
+#[test]
 fn a_sink_in_the_state_dir_counts_and_one_elsewhere_does_not() {
     let with = |path: &str| {
         let text = format!("{SOURCE}[sinks.a]\ntype = \"file\"\nrotate-size = \"10 MiB\"\nkeep = 4\npath = \"{path}\"");
