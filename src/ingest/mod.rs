@@ -25,6 +25,7 @@ mod reply;
 mod server;
 mod slices;
 mod socket;
+pub mod spool;
 mod status;
 mod tls;
 

@@ -1,6 +1,6 @@
 //! Where the file stands and what is to be read next: no waiting, no tasks.
 
-use super::super::files::{BlockError, Blocks, Head, HEAD_BYTES_MAX, Place};
+use super::super::files::{BlockError, Blocks, HEAD_BYTES_MAX, Head, Place};
 use super::{Options, Start, rotated};
 use crate::event::EventBatch;
 use crate::ingest::Intake;

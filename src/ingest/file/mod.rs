@@ -155,7 +155,12 @@ impl<I: Intake> Work<I> {
     }
 
     /// What is to be done now; how long to wait after it, if at all.
-    async fn act(&self, follower: &mut Option<Follower>, look: Look, pump: &mut Pump<I>) -> Result<Option<Duration>, Stop> {
+    async fn act(
+        &self,
+        follower: &mut Option<Follower>,
+        look: Look,
+        pump: &mut Pump<I>,
+    ) -> Result<Option<Duration>, Stop> {
         match look {
             Look::Nothing => return Ok(Some(self.options.poll_interval)),
             Look::Absent => {
@@ -187,7 +192,13 @@ impl<I: Intake> Work<I> {
     }
 
     /// Reads on, and hands in a block of what is whole. False where nothing was.
-    async fn take(&self, follower: &mut Option<Follower>, cost: usize, ended: bool, pump: &mut Pump<I>) -> Result<bool, Stop> {
+    async fn take(
+        &self,
+        follower: &mut Option<Follower>,
+        cost: usize,
+        ended: bool,
+        pump: &mut Pump<I>,
+    ) -> Result<bool, Stop> {
         let permit = loop {
             match self.budget.take(cost.min(self.budget.bytes()), BUDGET_WAIT).await {
                 Ok(permit) => break permit,

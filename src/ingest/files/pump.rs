@@ -28,9 +28,8 @@ impl<I: Intake> Pump<I> {
         self.settle().await?;
         let (intake, mut stop) = (Arc::clone(&self.intake), self.stop.clone());
         let offsets = vec![(Arc::clone(&self.name), offset)];
-        self.under_way = Some(tokio::spawn(async move {
-            until_taken(&*intake, batch, permit, offsets, &mut stop).await.map(drop)
-        }));
+        self.under_way =
+            Some(tokio::spawn(async move { until_taken(&*intake, batch, permit, offsets, &mut stop).await.map(drop) }));
         Ok(())
     }
 

@@ -139,7 +139,9 @@ pub fn poll<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
 }
 
 pub fn event(id: impl std::fmt::Display) -> String {
-    format!("{{\"id\":\"{id}\",\"time\":\"2026-01-01T12:00:00Z\",\"TX_AMOUNT\":5,\"TX_DATETIME\":\"2026-01-01T12:00:00Z\"}}\n")
+    format!(
+        "{{\"id\":\"{id}\",\"time\":\"2026-01-01T12:00:00Z\",\"TX_AMOUNT\":5,\"TX_DATETIME\":\"2026-01-01T12:00:00Z\"}}\n"
+    )
 }
 
 pub fn events(ids: impl IntoIterator<Item = u32>) -> String {
