@@ -46,7 +46,7 @@ mod topic;
 mod tests;
 
 pub use broker::{BrokerError, HOST_BYTES_MAX, HostPort, MqttUrl};
-pub use client::{CLIENT_ID_BYTES_311, MqttClient, MqttProtocol, Sasl, SaslMechanism};
+pub use client::{CLIENT_ID_BYTES_311, MqttClient, MqttProtocol};
 pub use dedup::{Dedup, WhenFull};
 pub use disk::{DiskPlan, DoesNotFitDisk};
 pub use endpoint::{Endpoint, Tls};
