@@ -5,28 +5,12 @@ use super::{
     node::{Node, Value},
     section::Section,
 };
+use crate::event::{Column, CsvForm};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
     Ndjson,
-    Csv(CsvFormat),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CsvFormat {
-    /// One ASCII character between fields.
-    pub separator: u8,
-    /// One ASCII character around fields that hold separators or line ends; doubled it stands for itself.
-    pub quote: u8,
-    /// Types of columns by name; each must be in the header of a file.
-    pub columns: Vec<(String, ColumnType)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnType {
-    Text,
-    Number,
-    Boolean,
+    Csv(CsvForm),
 }
 
 /// Most columns that may be named.
@@ -85,7 +69,7 @@ pub(super) fn read(section: &mut Section<'_>) -> Option<Format> {
     if separator == quote {
         table.fault(&QUOTE, "expected another character than separator");
     }
-    is_csv.map(|_| Format::Csv(CsvFormat { separator, quote, columns }))
+    is_csv.map(|_| Format::Csv(CsvForm { separator, quote, columns }))
 }
 
 /// A character that can stand between fields.
@@ -96,16 +80,16 @@ fn character(text: &str) -> Result<u8, String> {
     }
 }
 
-fn columns(node: &Node) -> Result<Vec<(String, ColumnType)>, String> {
+fn columns(node: &Node) -> Result<Vec<(String, Column)>, String> {
     let Value::Table(table) = &node.value else { return Err(String::new()) };
     if table.len() > COLUMNS_MAX {
         return Err(format!("at most {COLUMNS_MAX} columns"));
     }
     let column = |(name, entry): (&String, &super::node::Entry)| {
         let kind = match &entry.node.value {
-            Value::Text(text) if text == "text" => ColumnType::Text,
-            Value::Text(text) if text == "number" => ColumnType::Number,
-            Value::Text(text) if text == "boolean" => ColumnType::Boolean,
+            Value::Text(text) if text == "text" => Column::Text,
+            Value::Text(text) if text == "number" => Column::Number,
+            Value::Text(text) if text == "boolean" => Column::Boolean,
             _ => return Err(format!("\"text\", \"number\" or \"boolean\" for the column {name:?}")),
         };
         Ok((name.clone(), kind))

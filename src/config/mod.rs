@@ -50,7 +50,7 @@ pub use client::{CLIENT_ID_BYTES_311, MqttClient, MqttProtocol};
 pub use dedup::{Dedup, WhenFull};
 pub use disk::{DiskPlan, DoesNotFitDisk};
 pub use endpoint::{Endpoint, Tls};
-pub use format::{COLUMNS_MAX, ColumnType, CsvFormat, Format};
+pub use format::{COLUMNS_MAX, Format};
 pub use key::{Key, Kind, Preset, TableDoc};
 pub use limits::Limits;
 pub use load::{CONF_D_FILES_MAX, Look, Text, load, load_with, parse};

@@ -12,6 +12,7 @@ pub mod log;
 mod metrics;
 mod rules;
 mod sinks;
+mod source_options;
 mod sources;
 mod status;
 

@@ -3,10 +3,13 @@
 use super::daemon::DaemonError;
 use super::intake::SourceIntake;
 use super::rules::rules;
+use super::source_options as options;
 use crate::config::{Config, Content, Endpoint, Source, SourceKind};
 use crate::engine::{Engine, Origin};
 use crate::event::{Budget, Decoder};
-use crate::ingest::{Connections, EventRoutes, Limits, ListenOptions, Listener, Places, SourceStatus, TlsFiles, serve};
+use crate::ingest::{
+    Connections, EventRoutes, Limits, ListenOptions, Listener, Places, SourceStatus, TlsFiles, file, serve, spool,
+};
 use crate::model::Bundle;
 use crate::store::Store;
 use serde_json::{Value, json};
@@ -68,12 +71,26 @@ impl Sources<'_> {
         let intake = Arc::new(self.intake(source, &origin)?);
         let (stop, budget) = (self.stop.subscribe(), self.budget.clone());
         let kind = source.kind.name();
+        let event_bytes_max = self.config.limits.event.as_usize();
+        let status = |from: String| Arc::new(SourceStatus::new(&source.name, kind, from));
         let (task, way, place): (Task, Way, String) = match &source.kind {
             SourceKind::Http(endpoint) => {
                 let listener = Listener::bind(&listen_options(endpoint, self.limits))?.sharing(places);
                 let (place, connections) = (listener.address().to_string(), listener.connections());
                 let routes = EventRoutes::new(intake, budget, self.limits.clone());
                 (Box::pin(serve(listener, routes, stop)), Way::Listener(connections), place)
+            }
+            SourceKind::File(from) => {
+                let options = options::file(source, from, event_bytes_max);
+                let status = status(from.path.display().to_string());
+                let task = file::run(options, intake, budget, Arc::clone(&status), stop);
+                reader(status, Box::pin(task))
+            }
+            SourceKind::Spool(from) => {
+                let options = options::spool(source, from, event_bytes_max);
+                let status = status(from.path.display().to_string());
+                let task = spool::run(options, intake, budget, Arc::clone(&status), stop);
+                reader(status, Box::pin(task))
             }
             _ => return Err(DaemonError::NotYet(format!("sources.{}", source.name))),
         };
@@ -90,6 +107,12 @@ impl Sources<'_> {
         };
         Ok(SourceIntake::new(Arc::clone(self.engine), Arc::clone(self.store), decoder, Arc::clone(origin)))
     }
+}
+
+/// A source that reads by itself, and where from.
+fn reader(status: Arc<SourceStatus>, task: Task) -> (Task, Way, String) {
+    let place = status.origin.clone();
+    (task, Way::Reader(status), place)
 }
 
 /// How a listener is bound, of a source or of the admin.

@@ -1,6 +1,7 @@
 //! Sources and sinks of every type: what is read, what is refused, and what is warned of.
 
 use super::*;
+use crate::event::{Column, CsvForm};
 
 /// Tables by letter, to put other lines after.
 const TABLES_OF: &[(&str, &str)] = &[
@@ -85,8 +86,8 @@ fn csv_has_its_separator_and_typed_columns() {
     ) else {
         panic!()
     };
-    let columns = vec![("amount".to_owned(), ColumnType::Number), ("paid".to_owned(), ColumnType::Boolean)];
-    assert_eq!(file.format, Format::Csv(CsvFormat { separator: b'\t', quote: b'"', columns }));
+    let columns = vec![("amount".to_owned(), Column::Number), ("paid".to_owned(), Column::Boolean)];
+    assert_eq!(file.format, Format::Csv(CsvForm { separator: b'\t', quote: b'"', columns }));
 }
 
 #[test]
