@@ -16,6 +16,7 @@ mod body;
 mod cloudevents;
 mod http;
 mod intake;
+pub mod kafka;
 mod limits;
 mod listen;
 mod problem;

@@ -14,3 +14,5 @@ mod support;
 mod reader;
 mod rig;
 mod sink;
+mod source;
+mod writer;
