@@ -243,6 +243,140 @@ fn without_room_new_events_are_refused_and_repeats_still_answered() {
     rig.engine.close().unwrap();
 }
 
+#[test]
+fn a_label_is_durable_and_says_whether_its_event_is_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let rig = Rig::open(dir.path());
+    let label = |id: &str| {
+        format!(
+            "{{\"specversion\":\"1.0\",\"type\":\"verdictd.label.v1\",\"source\":\"s\",\"id\":\"l\",\
+             \"data\":{{\"source\":\"pos\",\"id\":\"{id}\",\"label\":1}}}}\n"
+        )
+    };
+    rig.ask(&event("old", 1));
+    let answer = rig.ask(&(event("a", 1) + &label("a") + &label("old") + &label("none")));
+    let known: Vec<_> = answer.outcomes[1..].to_vec();
+    assert_eq!(known, [true, true, false].map(|known| Outcome::Label { known }));
+    let mut text = Vec::new();
+    answer.write_label(3, &mut text);
+    let expected = r#"{"type":"verdictd.label.v1","source":"pos","id":"none","label":1,"known":false}"#;
+    assert_eq!(String::from_utf8(text).unwrap(), expected);
+    // No verdict of its own.
+    assert_eq!(rig.store.committed(), 3);
+    rig.engine.close().unwrap();
+    drop(rig);
+    let rig = Rig::open(dir.path());
+    let kept: Vec<_> = rig.store.labels().unwrap().into_iter().map(|label| label.id).collect();
+    assert_eq!(kept, ["a", "old", "none"]);
+    assert_eq!(rig.store.stats().labels, 3);
+    rig.engine.close().unwrap();
+}
+
+fn carry(rig: &Rig, body: &str, along: Along) -> Answer {
+    let (reply, answer) = oneshot::channel();
+    let batch = rig.decoder.decode(&Form::Ndjson, Bytes::copy_from_slice(body.as_bytes()), 0);
+    let origin = Arc::clone(&rig.origin);
+    rig.engine.submit(Submission { batch, origin, arrived: Instant::now(), held: None, along, reply }).unwrap();
+    answer.blocking_recv().unwrap()
+}
+
+fn offset(value: &[u8]) -> Along {
+    Along { offsets: vec![(Arc::from("lines"), value.to_vec())], ..Along::default() }
+}
+
+#[test]
+fn an_offset_is_durable_with_the_last_event_before_it_and_never_passes_a_refused_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = store::Options {
+        sinks: vec![store::SinkDecl { name: "dead".to_owned(), start: store::SinkStart::Oldest }],
+        ..store::Options::new(dir.path().join("state"))
+    };
+    let rig = Rig::with(dir.path(), &options);
+    // Longer than a round: the offset waits for the last event.
+    let long: String = (0..ROUND_EVENTS_MAX + 10).map(|n| event(n, 5)).collect();
+    carry(&rig, &long, offset(b"1"));
+    assert_eq!(rig.store.offset("lines").unwrap().as_deref(), Some(&b"1"[..]));
+    // Repeats alone, and nothing at all, move it too.
+    carry(&rig, &event(1, 5), offset(b"2"));
+    assert_eq!(rig.store.offset("lines").unwrap().as_deref(), Some(&b"2"[..]));
+    carry(&rig, "", offset(b"3"));
+    rig.engine.close().unwrap();
+    drop(rig);
+    let rig = Rig::with(dir.path(), &store::Options { disk_bytes: 1, ..options });
+    assert_eq!(rig.store.offset("lines").unwrap().as_deref(), Some(&b"3"[..]));
+    let answer = carry(&rig, &(event(1, 5) + &event("new", 1)), offset(b"4"));
+    assert_eq!(answer.outcome(1), Outcome::Refused);
+    assert_eq!(rig.store.offset("lines").unwrap().as_deref(), Some(&b"3"[..]));
+    rig.engine.close().unwrap();
+}
+
+#[test]
+fn what_a_sink_sets_aside_and_its_cursor_are_one_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = store::Options {
+        sinks: vec![store::SinkDecl { name: "bank".to_owned(), start: store::SinkStart::Oldest }],
+        ..store::Options::new(dir.path().join("state"))
+    };
+    let rig = Rig::with(dir.path(), &options);
+    let sequence = rig.ask(&(event("a", 1) + &event("b", 1))).record(0).unwrap().verdict.sequence;
+    let entry = store::QuarantineEntry {
+        kind: "poison".to_owned(),
+        source: "pos".to_owned(),
+        id: Some("a".to_owned()),
+        reason: "too large".to_owned(),
+        bytes: b"{}".to_vec(),
+        length: 2,
+        at_ms: 0,
+    };
+    let cursors = vec![(Arc::from("bank"), sequence + 1)];
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let along = Along { quarantine: vec![entry], cursors, ..Along::default() };
+    runtime.block_on(rig.engine.carry(along)).unwrap();
+    assert_eq!(rig.store.stored_cursor("bank").unwrap(), sequence + 1);
+    assert_eq!(rig.store.quarantine_list(0, 10).unwrap()[0].kind, "poison");
+    // A cursor never goes back.
+    let back = Along { cursors: vec![(Arc::from("bank"), sequence)], ..Along::default() };
+    runtime.block_on(rig.engine.carry(back)).unwrap();
+    assert_eq!(rig.store.cursor("bank").unwrap(), sequence + 1);
+    rig.engine.close().unwrap();
+}
+
+#[test]
+fn where_keys_are_secrets_the_quarantine_holds_no_byte_of_an_event() {
+    let dir = tempfile::tempdir().unwrap();
+    let rig = Rig::open(dir.path());
+    let rules = IdentityRules {
+        id: Pointer::parse("/id").unwrap(),
+        time: Pointer::parse("/time").unwrap(),
+        time_form: TimeForm::Any,
+        source: SourceRule::Fixed("pos".to_owned()),
+        key: KeyRule {
+            pointers: vec![Pointer::parse("/key").unwrap()],
+            hmac_key: Some(b"secret".to_vec()),
+            ..KeyRule::default()
+        },
+    };
+    let decoder = Decoder::new(rules, &[], 1 << 18, rig.store.seed());
+    let mut assembly = decoder.assemble(0);
+    assembly.push(&Form::Record, b"{\"id\":1,\"key\":\"4111111111111111\",\"x\":", crate::event::Beside::default());
+    let (reply, answer) = oneshot::channel();
+    let submission = Submission {
+        batch: assembly.finish(),
+        origin: Arc::default(),
+        arrived: Instant::now(),
+        held: None,
+        along: Along::default(),
+        reply,
+    };
+    rig.engine.submit(submission).unwrap();
+    assert_eq!(answer.blocking_recv().unwrap().outcome(0), Outcome::Bad);
+    let kept = rig.store.quarantine_list(0, 10).unwrap();
+    let (_, entry) = rig.store.quarantine_get(kept[0].sequence).unwrap().unwrap();
+    assert!(entry.bytes.is_empty() && entry.length == 37, "{entry:?}");
+    assert!(!entry.reason.contains("4111"));
+    rig.engine.close().unwrap();
+}
+
 /// A commit failed while the next round was decided already, and held nothing but repeats of the failed one:
 /// it wrote nothing, so nothing told it, and the repeats were answered with verdicts that were not durable.
 #[test]

@@ -37,6 +37,7 @@ fn only(batch: EventBatch) -> Result<(EventBatch, Event), String> {
     match batch.items[0].clone() {
         Item::Event(event) => Ok((batch, event)),
         Item::Bad(bad) => Err(bad.reason),
+        Item::Label(label) => panic!("{label:?}"),
     }
 }
 
@@ -182,6 +183,7 @@ fn lines_stand_for_themselves() {
         .map(|item| match item {
             Item::Event(event) => format!("{}/{}", batch.str(event.source), batch.str(event.id)),
             Item::Bad(bad) => String::from_utf8_lossy(bad.raw.of(body)).into_owned(),
+            Item::Label(label) => panic!("{label:?}"),
         })
         .collect();
     assert_eq!(ids, ["pos/1", "broken", "s/2", "pos/3"]);
@@ -357,5 +359,143 @@ proptest! {
         if let Ok(pointer) = Pointer::parse(&text) {
             prop_assert_eq!(Pointer::parse(&pointer.to_string()), Ok(pointer));
         }
+    }
+}
+
+#[test]
+fn records_that_come_one_by_one_make_one_batch_in_order() {
+    let decoder = decoder(rules());
+    let mut assembly = decoder.assemble(ARRIVAL);
+    let beside = Beside { id: Some("t/0/7"), source: None, key: Some("k7") };
+    assembly.push(&Form::Record, br#"{"amount":1}"#, beside);
+    assembly.push(&Form::Record, br#"{"id":"own","key":"mine","amount":2}"#, beside);
+    assembly.push(
+        &Form::Record,
+        br#"{"specversion":"1.0","type":"t","source":"s","id":"ce","data":{"amount":3}}"#,
+        beside,
+    );
+    assembly.push(&Form::Record, b"broken", beside);
+    assembly.push_bad(BadKind::Malformed, "no frame".to_owned(), b"\x01\x02", None);
+    let attributes = ["specversion:1.0", "type:t", "source:s", "id:bin"].map(|pair| {
+        let (name, value) = pair.split_once(':').unwrap();
+        (name.to_owned(), value.to_owned())
+    });
+    assembly.push(&Form::Binary(Box::new(Attributes(attributes.to_vec()))), br#"{"amount":4}"#, beside);
+    assert_eq!(assembly.len(), 6);
+    let batch = assembly.finish();
+    let shown: Vec<_> = batch
+        .items
+        .iter()
+        .map(|item| match item {
+            Item::Event(event) => {
+                let Field::Number(amount) = batch.fields_of(event, 2)[0] else { panic!("{event:?}") };
+                let key = event.key.map_or("-", |key| batch.str(key));
+                format!("{} {} {key} {amount}", batch.str(event.source), batch.str(event.id))
+            }
+            Item::Label(label) => panic!("{label:?}"),
+            Item::Bad(bad) => {
+                let id = bad.id.map_or("-", |id| batch.str(id));
+                format!("bad {id} {}", String::from_utf8_lossy(bad.raw.of(&batch.body)).escape_default())
+            }
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        ["pos t/0/7 k7 1", "pos own mine 2", "s ce k7 3", "bad t/0/7 broken", "bad - \\u{1}\\u{2}", "s bin k7 4"]
+    );
+}
+
+#[test]
+fn a_line_without_an_id_has_its_place_where_that_is_asked_for() {
+    let body = Bytes::from_static(b"{\"amount\":1}\n\n  {\"id\":null}\n{\"id\":5}\n");
+    let ids = Some(LineIds { prefix: "f:", base: 1000 });
+    let batch = decoder(rules()).decode_lines(body.clone(), ARRIVAL, ids);
+    let found: Vec<_> = batch
+        .items
+        .iter()
+        .map(|item| match item {
+            Item::Event(event) => batch.str(event.id),
+            Item::Bad(bad) => &bad.reason,
+            Item::Label(label) => panic!("{label:?}"),
+        })
+        .collect();
+    assert_eq!(found, ["f:1000", "f:1016", "5"]);
+    let without = decoder(rules()).decode_lines(body, ARRIVAL, None);
+    assert!(matches!(without.items[..], [Item::Bad(_), Item::Bad(_), Item::Event(_)]));
+}
+
+#[test]
+fn a_fixed_key_is_every_events_key_and_hidden_like_any_other() {
+    let mut rules = rules();
+    rules.key = KeyRule { fixed: Some("line-4".to_owned()), ..KeyRule::default() };
+    let (batch, event) =
+        only(decoder(rules.clone()).decode(&Form::Json, Bytes::from_static(b"{\"id\":1}"), 0)).unwrap();
+    assert_eq!(event.key.map(|key| batch.str(key)), Some("line-4"));
+    rules.key.hmac_key = Some(b"secret".to_vec());
+    let batch = decoder(rules).decode(&Form::Json, Bytes::from_static(b"{\"id\":1}"), 0);
+    assert!(batch.private && !batch.text.contains("line-4"));
+}
+
+fn label(decoder: &Decoder, form: &Form, body: &str) -> Result<String, String> {
+    let batch = decoder.decode(form, Bytes::copy_from_slice(body.as_bytes()), ARRIVAL);
+    match batch.items.as_slice() {
+        [Item::Label(label)] => {
+            assert_eq!(label.identity, identity_fingerprint(7, batch.str(label.source), batch.str(label.id)));
+            let key = label.key.map_or("-", |key| batch.str(key));
+            let (source, id) = (batch.str(label.source), batch.str(label.id));
+            Ok(format!("{source} {id} {key} {} {}", label.value, label.time_us - ARRIVAL))
+        }
+        [Item::Bad(bad)] => Err(bad.reason.clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_label_names_its_event_plain_or_as_a_cloud_event() {
+    let labels = decoder(rules()).for_labels();
+    let read = |body: &str| label(&labels, &Form::Ndjson, body);
+    assert_eq!(read(r#"{"type":"verdictd.label.v1","source":"till","id":"7","label":1}"#).unwrap(), "till 7 - 1 0");
+    assert_eq!(read(r#"{"id":7,"label":false,"key":"k","time":"2020-09-13T12:26:41Z"}"#).unwrap(), "pos 7 k 0 1000000");
+    let event = r#"{"specversion":"1.0","type":"verdictd.label.v1","source":"desk","id":"l1",
+        "data":{"source":"till","id":7,"label":0.5,"key":"k"}}"#
+        .replace('\n', "");
+    // Also among events: its type says what it is.
+    for decoder in [&labels, &decoder(rules())] {
+        for form in [Form::Ndjson, Form::CloudEvent, Form::Record] {
+            assert_eq!(label(decoder, &form, &event).unwrap(), "till 7 k 0.5 0");
+        }
+    }
+    for (bad, says) in [
+        (r#"{"label":1}"#, "id: expected"),
+        (r#"{"id":7}"#, "label: expected"),
+        (r#"{"id":7,"label":"1"}"#, "label: expected"),
+        (r#"{"id":7,"label":1,"source":5}"#, "source: expected"),
+        (r#"{"id":7,"label":1,"type":"other"}"#, "type: expected"),
+        (r#"{"id":7,"label":1,"label":0}"#, "twice"),
+        ("[1]", "expected an event"),
+        (r#"{"specversion":"1.0","type":"verdictd.label.v1","source":"s","id":"l"}"#, "data: expected"),
+        (
+            r#"{"specversion":"1.0","type":"t","source":"s","id":"l","data":{"id":7,"label":1,"type":"t"}}"#,
+            "type: expected",
+        ),
+    ] {
+        let reason = read(bad).unwrap_err();
+        assert!(reason.contains(says), "{bad}: {reason}");
+    }
+}
+
+#[test]
+fn a_labels_key_is_hidden_as_the_events_is() {
+    let mut rules = rules();
+    rules.key.hmac_key = Some(b"secret".to_vec());
+    let events = decoder(rules.clone());
+    let labels = decoder(rules).for_labels();
+    let (batch, event) = only(events.decode(&Form::Json, Bytes::from_static(b"{\"id\":1,\"key\":\"k\"}"), 0)).unwrap();
+    let hidden = event.key.map(|key| batch.str(key).to_owned()).unwrap();
+    let plain = label(&labels, &Form::Ndjson, r#"{"id":1,"label":1,"key":"k"}"#).unwrap();
+    let wrapped =
+        r#"{"specversion":"1.0","type":"verdictd.label.v1","source":"s","id":"l","data":{"id":1,"label":1,"key":"k"}}"#;
+    for shown in [plain, label(&labels, &Form::Ndjson, wrapped).unwrap()] {
+        assert!(shown.contains(&hidden), "{shown}");
     }
 }

@@ -11,6 +11,8 @@ pub mod file;
 mod inflight;
 pub mod kafka;
 mod status;
+#[cfg(test)]
+mod tests;
 
 pub use feed::Feed;
 pub use inflight::InFlight;

@@ -72,12 +72,8 @@ impl Rig {
             keep_payload: true,
         };
         let engine = Arc::new(Engine::start(parts).expect("the engine"));
-        let intake = SourceIntake {
-            engine: Arc::clone(&engine),
-            store: Arc::clone(&store),
-            decoder,
-            origin: Arc::new(Origin::default()),
-        };
+        let origin = Arc::new(Origin::default());
+        let intake = SourceIntake::new(Arc::clone(&engine), Arc::clone(&store), decoder, origin);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         Self { store, intake: Arc::new(intake), engine, runtime: runtime.expect("a runtime"), folder }
     }
@@ -105,7 +101,7 @@ impl Rig {
     pub fn submit(&self, body: String) {
         let budget = Budget::new(64 << 20);
         let permit = budget.try_take(body.len()).expect("memory");
-        let submission = Submission { form: Form::Ndjson, body: body.into(), permit };
+        let submission = Submission { form: Form::Ndjson, body: body.into(), labels: false, permit };
         let answer = self.runtime.block_on(self.intake.submit(submission)).expect("an answer");
         assert!(answer.is_all_taken());
     }

@@ -243,10 +243,8 @@ fn members_share_the_partitions_and_what_one_leaves_the_other_reads_on() {
     broker.create_topic(&topic, 4, &[]);
     let writer = Writer::to(&broker.bootstrap(), &topic);
     writer.write(0..1000);
-    let options = |instance: &str| Options {
-        instance: instance.to_owned(),
-        ..source_options(&broker.bootstrap(), &topic)
-    };
+    let options =
+        |instance: &str| Options { instance: instance.to_owned(), ..source_options(&broker.bootstrap(), &topic) };
     let (one, two) = (Rig::new(), Rig::new());
     let first = one.source(options("edge-1"));
     one.await_verdicts(1000);

@@ -5,10 +5,12 @@
 //!
 //! The broker runs below a shell that kills it when this process ends, however it ends.
 
-use super::child::{WATCHDOG, poll};
 use super::certificates::{self, Validity};
+use super::child::{WATCHDOG, poll};
 use rdkafka::ClientConfig;
-use rdkafka::admin::{AdminClient, AdminOptions, AlterConfig, NewPartitions, NewTopic, ResourceSpecifier, TopicReplication};
+use rdkafka::admin::{
+    AdminClient, AdminOptions, AlterConfig, NewPartitions, NewTopic, ResourceSpecifier, TopicReplication,
+};
 use rdkafka::client::DefaultClientContext;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Write as _;
@@ -137,10 +139,12 @@ impl Broker {
     /// A clean stop.
     pub fn stop(&mut self) {
         self.signal(Signal::TERM);
-        let running = || File::open(format!("/proc/{}/cmdline", self.pid().as_raw_nonzero())).is_ok_and(|mut file| {
-            let mut text = String::new();
-            file.read_to_string(&mut text).is_ok_and(|_| !text.is_empty())
-        });
+        let running = || {
+            File::open(format!("/proc/{}/cmdline", self.pid().as_raw_nonzero())).is_ok_and(|mut file| {
+                let mut text = String::new();
+                file.read_to_string(&mut text).is_ok_and(|_| !text.is_empty())
+            })
+        };
         poll(WATCHDOG, || (!running()).then_some(())).expect("a broker that stops");
         self.process = None;
     }
@@ -272,9 +276,8 @@ impl Broker {
             ];
             listeners.extend(secured.clone());
             advertised.extend(secured);
-            let login = |module: &str, rest: String| {
-                format!("org.apache.kafka.common.security.{module} required{rest};")
-            };
+            let login =
+                |module: &str, rest: String| format!("org.apache.kafka.common.security.{module} required{rest};");
             let plain = login("plain.PlainLoginModule", format!(" user_{}=\"{}\"", USER.0, USER.1));
             let scram = login("scram.ScramLoginModule", String::new());
             for listener in ["sasl_plaintext", "sasl_ssl"] {
@@ -284,7 +287,8 @@ impl Broker {
                 let _ = writeln!(text, "{prefix}.scram-sha-256.sasl.jaas.config={scram}");
             }
             certificates::write(self.folder.path(), self.setup.certificate);
-            let _ = writeln!(text, "ssl.keystore.type=PEM\nssl.keystore.location={}", self.path("server.pem").display());
+            let _ =
+                writeln!(text, "ssl.keystore.type=PEM\nssl.keystore.location={}", self.path("server.pem").display());
         }
         if self.setup.acls {
             let _ = writeln!(text, "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer");

@@ -2,10 +2,10 @@
 
 use super::{
     EVENT_BYTES_MAX, Failure, Format, Input, Output, SLICE_BYTES_MAX,
-    input::{Records, read_line, write_object},
+    input::{Records, read_line},
 };
 use crate::{
-    event::{BadKind, BadRecord, Decoder, Event, EventBatch, Form, IdentityRules, Item, Pointer},
+    event::{BadKind, BadRecord, CsvHeader, Decoder, Event, EventBatch, Form, IdentityRules, Item, Pointer},
     ingest::{Problem, ProblemKind},
     model::{Bundle, Scorer},
     verdict::{Verdict, write_json, write_json_string},
@@ -56,17 +56,21 @@ fn ndjson(mut stream: Box<dyn BufRead>, slice: &mut Slice<'_>, out: &mut Output<
 fn csv(stream: Box<dyn BufRead>, id: &Pointer, slice: &mut Slice<'_>, out: &mut Output<'_>) -> Result<(), Failure> {
     let unreadable = |error: csv::Error| Failure::does_not_hold(format!("input: {error}"));
     let mut records = Records::new(stream).map_err(unreadable)?;
+    let header =
+        CsvHeader::new(&records.header, &[]).map_err(|fault| Failure::does_not_hold(format!("input: {fault}")))?;
+    let header = header.with_nan_missing();
     // Only a pointer of one part can be a column.
     let id_column = id.parts().first().filter(|_| id.parts().len() == 1).map(String::as_str);
-    let numbered = id_column.filter(|name| !records.header.iter().any(|cell| cell == name.as_bytes()));
+    let numbered = id_column.filter(|name| !header.has(name));
     let mut record = csv::ByteRecord::new();
     let mut object = Vec::new();
-    for number in 1.. {
+    for number in 1_u64.. {
         if !records.read(&mut record).map_err(unreadable)? {
             break;
         }
         object.clear();
-        match write_object(&records.header, &record, numbered.map(|name| (name, number)), &mut object) {
+        let place = number.to_string();
+        match header.write_object(record.iter(), numbered.map(|name| (name, place.as_str())), &mut object) {
             Ok(()) => slice.add(&object, out)?,
             Err(reason) => {
                 slice.write(out)?;
@@ -112,6 +116,8 @@ impl Slice<'_> {
         for item in &batch.items {
             match item {
                 Item::Bad(bad) => self.bad(&batch, bad, out)?,
+                // It has no row, and no window that it would count in.
+                Item::Label(_) => {}
                 Item::Event(event) => {
                     let (row, score, reason) = match filled.next() {
                         Some(Ok(n)) => {

@@ -1,7 +1,6 @@
 //! The input of `score`: which form it has, and its records one after the other in bounded memory.
 
 use super::{Failure, Format};
-use crate::verdict::write_json_string;
 use std::{
     cell::Cell,
     fs::File,
@@ -126,54 +125,4 @@ impl Read for Metered {
 /// Whether a cell says that there is no value.
 pub(super) fn is_missing(cell: &[u8]) -> bool {
     cell.is_empty() || cell.eq_ignore_ascii_case(b"nan")
-}
-
-/// Appends a record as a JSON object: numbers as they stand, other cells as texts, missing ones left out.
-///
-/// # Errors
-/// Says what is wrong with the record.
-pub(super) fn write_object(
-    header: &csv::ByteRecord,
-    record: &csv::ByteRecord,
-    fallback_id: Option<(&str, u64)>,
-    out: &mut Vec<u8>,
-) -> Result<(), String> {
-    if record.len() != header.len() {
-        return Err(format!("expected {} cells as in the header, found {}", header.len(), record.len()));
-    }
-    let start = out.len();
-    out.push(b'{');
-    let member = |name: &[u8], write: &dyn Fn(&mut Vec<u8>), out: &mut Vec<u8>| -> Result<(), String> {
-        if out.len() > start + 1 {
-            out.push(b',');
-        }
-        write_json_string(text(name)?, out);
-        out.push(b':');
-        write(out);
-        Ok(())
-    };
-    if let Some((name, number)) = fallback_id {
-        member(name.as_bytes(), &|out| write_json_string(&number.to_string(), out), out)?;
-    }
-    for (name, cell) in header.iter().zip(record).filter(|(_, cell)| !is_missing(cell)) {
-        let cell = text(cell)?;
-        let write = |out: &mut Vec<u8>| {
-            if is_json_number(cell) { out.extend_from_slice(cell.as_bytes()) } else { write_json_string(cell, out) }
-        };
-        member(name, &write, out)?;
-    }
-    out.push(b'}');
-    Ok(())
-}
-
-fn text(bytes: &[u8]) -> Result<&str, String> {
-    std::str::from_utf8(bytes).map_err(|_| "expected UTF-8 text".to_owned())
-}
-
-/// Whether the cell is a number as JSON writes it: `5` is one, `+5` and `007` are texts.
-fn is_json_number(cell: &str) -> bool {
-    let begins = cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-    begins
-        && cell.ends_with(|c: char| c.is_ascii_digit())
-        && serde_json::from_str::<serde::de::IgnoredAny>(cell).is_ok()
 }

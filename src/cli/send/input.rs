@@ -1,6 +1,6 @@
 //! The input of `send`: NDJSON as it stands, or CSV made into JSON objects, in batches.
 
-use crate::verdict::write_json_string;
+use crate::event::{CsvHeader, HeaderFault};
 use bytes::Bytes;
 use std::{
     io::{self, BufRead, Read},
@@ -30,6 +30,10 @@ pub enum InputError {
     TooLong { line: u64 },
     #[error("input: {0}")]
     Csv(#[from] csv::Error),
+    #[error("input: {0}")]
+    Header(#[from] HeaderFault),
+    #[error("input, row {row}: {reason}")]
+    Row { row: u64, reason: String },
 }
 
 /// Events in NDJSON.
@@ -120,61 +124,22 @@ fn ndjson(mut input: Box<dyn BufRead + Send>, builder: &mut Builder, flush: Flus
 
 fn csv(input: Box<dyn BufRead + Send>, builder: &mut Builder, flush: Flush<'_>) -> Result<(), InputError> {
     let mut reader = csv::Reader::from_reader(input);
-    let names: Vec<Vec<u8>> = reader
-        .headers()?
-        .iter()
-        .map(|name| {
-            let mut out = Vec::new();
-            write_json_string(name.trim(), &mut out);
-            out
-        })
-        .collect();
-    let mut record = csv::StringRecord::new();
-    while reader.read_record(&mut record)? {
-        let start = builder.body.len();
-        let out = &mut builder.body;
-        out.push(b'{');
-        for (name, cell) in names.iter().zip(&record).filter(|(_, cell)| !cell.is_empty()) {
-            if out.len() > start + 1 {
-                out.push(b',');
-            }
-            out.extend_from_slice(name);
-            out.push(b':');
-            if is_json_number(cell.as_bytes()) {
-                out.extend_from_slice(cell.as_bytes());
-            } else {
-                write_json_string(cell, out);
-            }
+    let header = CsvHeader::new(reader.byte_headers()?, &[])?;
+    let mut record = csv::ByteRecord::new();
+    for row in 1.. {
+        if !reader.read_byte_record(&mut record)? {
+            break;
         }
-        out.extend_from_slice(b"}\n");
+        let start = builder.body.len();
+        // The reader refuses rows of other lengths; what is left is a cell that is no UTF-8.
+        if let Err(reason) = header.write_object(record.iter(), None, &mut builder.body) {
+            return Err(InputError::Row { row, reason });
+        }
+        builder.body.push(b'\n');
         builder.end_line(start);
         if !flush(builder, true) {
             break;
         }
     }
     Ok(())
-}
-
-/// Whether the text is a number as JSON writes it: no `+`, no leading zeros, no `nan`.
-pub(super) fn is_json_number(text: &[u8]) -> bool {
-    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let mut rest = text.strip_prefix(b"-").unwrap_or(text);
-    let whole = digits(rest);
-    if whole == 0 || (whole > 1 && rest.starts_with(b"0")) {
-        return false;
-    }
-    rest = rest.get(whole..).unwrap_or_default();
-    if let Some(fraction) = rest.strip_prefix(b".") {
-        let count = digits(fraction);
-        if count == 0 {
-            return false;
-        }
-        rest = fraction.get(count..).unwrap_or_default();
-    }
-    if let Some(exponent) = rest.strip_prefix(b"e").or_else(|| rest.strip_prefix(b"E")) {
-        let exponent = exponent.strip_prefix(b"-").or_else(|| exponent.strip_prefix(b"+")).unwrap_or(exponent);
-        let count = digits(exponent);
-        return count > 0 && count == exponent.len();
-    }
-    rest.is_empty()
 }

@@ -5,7 +5,7 @@
 
 use super::{
     super::client::{Address, ClientOptions},
-    Format, InputError, SendError, SendOptions, Summary, input, send,
+    Format, InputError, SendError, SendOptions, Summary, send,
 };
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -196,15 +196,4 @@ async fn what_came_before_a_fault_of_the_input_is_sent() {
     assert!(matches!(result, Err(SendError::Input(InputError::Csv(_)))), "{result:?}");
     assert_eq!(ids(&lines), ["-", "-", "-"]);
     assert_eq!(daemon.bodies.lock().unwrap().concat().lines().count(), 3);
-}
-
-#[test]
-fn json_numbers_are_those_of_the_grammar() {
-    for text in ["0", "-0", "10", "1.5", "1e5", "-1.25E-7", "1e+9"] {
-        assert!(input::is_json_number(text.as_bytes()), "{text}");
-        assert!(serde_json::from_str::<Value>(text).unwrap().is_number(), "{text}");
-    }
-    for text in ["", "-", "+1", "01", ".5", "1.", "1e", "1e+", "0x1", " 1", "1 ", "inf", "1.e5", "--1", "1_0"] {
-        assert!(!input::is_json_number(text.as_bytes()), "{text}");
-    }
 }

@@ -128,13 +128,8 @@ pub async fn run(
     let mut backoff = Backoff::default();
     let mut random = rand_pcg::Pcg64::from_os_rng();
     loop {
-        let driver = Driver::new(
-            options.clone(),
-            Arc::clone(&store),
-            Arc::clone(&aside),
-            Arc::clone(&status),
-            stop.clone(),
-        );
+        let driver =
+            Driver::new(options.clone(), Arc::clone(&store), Arc::clone(&aside), Arc::clone(&status), stop.clone());
         let error = match on_own_thread(format!("sink-{}", options.name), || driver.run()).await {
             Ok(()) => return,
             Err(error) => error,

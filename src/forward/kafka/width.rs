@@ -13,7 +13,9 @@ const BATCH_BYTES_MIN: usize = 1 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Width {
     /// Records below the sequence go one a batch; those from it on wait.
-    Single { below: u64 },
+    Single {
+        below: u64,
+    },
     Bytes(usize),
 }
 

@@ -96,7 +96,10 @@ impl Partition {
         match gap.to {
             Some(to) => {
                 let last = to - 1;
-                format!("topic {topic}, partition {number}: the brokers no longer have offsets {} to {last}; {then}", gap.from)
+                format!(
+                    "topic {topic}, partition {number}: the brokers no longer have offsets {} to {last}; {then}",
+                    gap.from
+                )
             }
             None => format!(
                 "topic {topic}, partition {number}: it does not hold what was read before offset {}: the topic was \

@@ -25,8 +25,8 @@ impl<I: Intake> Reader<'_, I> {
             }
             let name = offset::name(&self.options.name, topic, *number);
             let stored = self.intake.offset(&name);
-            let stored = stored
-                .map_err(|problem| Failure { trouble: Trouble::Transient, text: problem.detail.into_owned() })?;
+            let stored =
+                stored.map_err(|problem| Failure { trouble: Trouble::Transient, text: problem.detail.into_owned() })?;
             let mark = stored.and_then(|bytes| Mark::decode(&bytes));
             self.partitions.push(Partition {
                 topic: topic.clone(),

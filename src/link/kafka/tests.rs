@@ -5,7 +5,11 @@ use crate::link::Trouble;
 use rdkafka::error::RDKafkaErrorCode as Code;
 
 fn connection() -> Connection {
-    Connection { brokers: vec!["a:1".to_owned(), "b:2".to_owned()], client_id: "edge-1".to_owned(), ..Default::default() }
+    Connection {
+        brokers: vec!["a:1".to_owned(), "b:2".to_owned()],
+        client_id: "edge-1".to_owned(),
+        ..Default::default()
+    }
 }
 
 #[test]
