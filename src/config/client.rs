@@ -1,35 +1,11 @@
 //! What every client of a broker has: its TLS files, and who it says it is.
 
 use super::{Key, Kind, Preset, broker::MqttUrl, section::Section};
-use crate::link::ClientTls;
+use crate::link::{
+    ClientTls,
+    kafka::{Mechanism, Sasl},
+};
 use std::path::PathBuf;
-
-/// Who a Kafka client says it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sasl {
-    pub mechanism: SaslMechanism,
-    pub username: String,
-    pub password_file: PathBuf,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SaslMechanism {
-    Plain,
-    ScramSha256,
-    ScramSha512,
-}
-
-impl SaslMechanism {
-    /// As Kafka names it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "PLAIN",
-            Self::ScramSha256 => "SCRAM-SHA-256",
-            Self::ScramSha512 => "SCRAM-SHA-512",
-        }
-    }
-}
 
 /// Who an MQTT client says it is, and what both its types have.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,9 +126,9 @@ pub(super) const PASSWORD_FILE: Key = Key::new(
 );
 pub(super) const KEEP_ALIVE: Key = Key::new(
     "keep-alive",
-    Kind::Period { min: super::Period::seconds(1), max: super::Period::seconds(18 * 3600) },
-    Preset::Default("\"15 s\""),
-    "A link that is silent for so long is asked for a sign of life, and given up at half as long again.",
+    Kind::Period { min: super::Period::seconds(1), max: super::Period::seconds(65_535) },
+    Preset::Default("\"30 s\""),
+    "The longest silence: a sign of life is asked for before it is over, and a link that gives none is given up.",
 );
 
 /// Names that a text may hold in braces.
@@ -179,7 +155,7 @@ pub(super) fn read_tls(section: &mut Section<'_>, key: &Key) -> Option<ClientTls
 
 pub(super) fn read_sasl(section: &mut Section<'_>) -> Option<Sasl> {
     let mut table = section.sub(&SASL)?;
-    let mechanisms = [SaslMechanism::Plain, SaslMechanism::ScramSha256, SaslMechanism::ScramSha512];
+    let mechanisms = [Mechanism::Plain, Mechanism::ScramSha256, Mechanism::ScramSha512];
     let mechanism = table.one_of(&MECHANISM, &mechanisms);
     let (username, password_file) = (table.text(&SASL_USERNAME), table.path(&SASL_PASSWORD_FILE));
     Some(Sasl { mechanism: mechanism?, username: username?, password_file: password_file? })

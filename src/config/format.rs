@@ -5,30 +5,12 @@ use super::{
     node::{Node, Value},
     section::Section,
 };
+use crate::event::{Column, CsvForm};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
     Ndjson,
-    Csv(CsvFormat),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CsvFormat {
-    /// One ASCII character between fields.
-    pub separator: u8,
-    /// One ASCII character around fields that hold separators or line ends; doubled it stands for itself.
-    pub quote: u8,
-    /// The columns' names where the files have no line with them.
-    pub header: Option<Vec<String>>,
-    /// Types of columns by name; what is not named is text.
-    pub columns: Vec<(String, ColumnType)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnType {
-    Text,
-    Number,
-    Boolean,
+    Csv(CsvForm),
 }
 
 /// Most columns that may be named.
@@ -38,7 +20,7 @@ pub(super) const FORMAT: Key = Key::new(
     "format",
     Kind::OneOf(&["ndjson", "csv"]),
     Preset::Default("\"ndjson\""),
-    "A JSON object a line, or CSV, of which each row becomes an object by the names of its columns.",
+    "A JSON object a line; or CSV with a header, of which each row becomes an object by the names of its columns.",
 );
 pub(super) const CSV: Key = Key::new(
     "csv",
@@ -61,19 +43,13 @@ const QUOTE: Key = Key::new(
     Preset::Default("'\"'"),
     "Around a field that holds separators or line ends; doubled it stands for itself.",
 );
-const HEADER: Key = Key::new(
-    "header",
-    Kind::Texts,
-    Preset::Optional("[\"id\", \"amount\"]", "the first line of each file names them"),
-    "The columns' names, of files that have no line with them.",
-);
 const COLUMNS: Key = Key::new(
     "columns",
     Kind::Form("a table of column = \"text\", \"number\" or \"boolean\", as in { amount = \"number\" }"),
-    Preset::Optional("{ amount = \"number\" }", "every column is text"),
-    "Types of columns by name; what is not named is text. An empty field that is no text is left out of the event.",
+    Preset::Optional("{ amount = \"number\" }", "a number where a cell holds one as JSON writes it, else a text"),
+    "Types of columns by name, which the header of each file must have.",
 );
-const CSV_KEYS: &[Key] = &[SEPARATOR, QUOTE, HEADER, COLUMNS];
+const CSV_KEYS: &[Key] = &[SEPARATOR, QUOTE, COLUMNS];
 
 /// None where something in it is faulty.
 pub(super) fn read(section: &mut Section<'_>) -> Option<Format> {
@@ -88,23 +64,12 @@ pub(super) fn read(section: &mut Section<'_>) -> Option<Format> {
     let mut table = section.sub_or_default(&CSV);
     let separator = table.text_as(&SEPARATOR, |text| character(text));
     let quote = table.text_as(&QUOTE, |text| character(text));
-    let header = table.texts(&HEADER);
     let columns = table.value(&COLUMNS, columns).unwrap_or_default();
-    if let Some(names) = &header {
-        if let Some((n, twice)) =
-            names.iter().enumerate().find(|(n, name)| names.iter().take(*n).any(|other| other == *name))
-        {
-            table.fault(&HEADER, format!("{twice:?} is named twice, the second time as column {}", n + 1));
-        }
-        for (name, _) in columns.iter().filter(|(name, _)| !names.contains(name)) {
-            table.fault(&COLUMNS, format!("{name:?} is not in header"));
-        }
-    }
     let (separator, quote) = (separator?, quote?);
     if separator == quote {
         table.fault(&QUOTE, "expected another character than separator");
     }
-    is_csv.map(|_| Format::Csv(CsvFormat { separator, quote, header, columns }))
+    is_csv.map(|_| Format::Csv(CsvForm { separator, quote, columns }))
 }
 
 /// A character that can stand between fields.
@@ -115,16 +80,16 @@ fn character(text: &str) -> Result<u8, String> {
     }
 }
 
-fn columns(node: &Node) -> Result<Vec<(String, ColumnType)>, String> {
+fn columns(node: &Node) -> Result<Vec<(String, Column)>, String> {
     let Value::Table(table) = &node.value else { return Err(String::new()) };
     if table.len() > COLUMNS_MAX {
         return Err(format!("at most {COLUMNS_MAX} columns"));
     }
     let column = |(name, entry): (&String, &super::node::Entry)| {
         let kind = match &entry.node.value {
-            Value::Text(text) if text == "text" => ColumnType::Text,
-            Value::Text(text) if text == "number" => ColumnType::Number,
-            Value::Text(text) if text == "boolean" => ColumnType::Boolean,
+            Value::Text(text) if text == "text" => Column::Text,
+            Value::Text(text) if text == "number" => Column::Number,
+            Value::Text(text) if text == "boolean" => Column::Boolean,
             _ => return Err(format!("\"text\", \"number\" or \"boolean\" for the column {name:?}")),
         };
         Ok((name.clone(), kind))

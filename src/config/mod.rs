@@ -46,11 +46,11 @@ mod topic;
 mod tests;
 
 pub use broker::{BrokerError, HOST_BYTES_MAX, HostPort, MqttUrl};
-pub use client::{CLIENT_ID_BYTES_311, MqttClient, MqttProtocol, Sasl, SaslMechanism};
+pub use client::{CLIENT_ID_BYTES_311, MqttClient, MqttProtocol};
 pub use dedup::{Dedup, WhenFull};
 pub use disk::{DiskPlan, DoesNotFitDisk};
 pub use endpoint::{Endpoint, Tls};
-pub use format::{COLUMNS_MAX, ColumnType, CsvFormat, Format};
+pub use format::{COLUMNS_MAX, Format};
 pub use key::{Key, Kind, Preset, TableDoc};
 pub use limits::Limits;
 pub use load::{CONF_D_FILES_MAX, Look, Text, load, load_with, parse};

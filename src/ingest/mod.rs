@@ -14,8 +14,11 @@
 mod admin;
 mod body;
 mod cloudevents;
+pub mod file;
+mod files;
 mod http;
 mod intake;
+pub mod kafka;
 mod limits;
 mod listen;
 mod problem;
@@ -23,6 +26,7 @@ mod reply;
 mod server;
 mod slices;
 mod socket;
+pub mod spool;
 mod status;
 mod tls;
 
@@ -31,6 +35,7 @@ mod tests;
 
 pub use crate::event::{Attributes, Budget, Exhausted, Form, Permit};
 pub use admin::{Admin, AdminRoutes, Health};
+pub use files::{BLOCK_BYTES, BLOCK_EVENTS_MAX, Format, Place};
 pub use http::EventRoutes;
 pub use intake::{Answer, Intake, Outcome, Submission, until_taken};
 pub use limits::Limits;

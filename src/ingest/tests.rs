@@ -1,4 +1,4 @@
-//! The HTTP source with an intake that only pretends to commit.
+//! The HTTP source with an intake that only pretends to commit; and a whole engine for the other sources' tests.
 
 // Bodies of a few thousand lines: clearer so than with a buffer.
 #![allow(clippy::format_collect)]
@@ -8,5 +8,6 @@ mod fake;
 mod limits;
 mod listeners;
 mod peer;
+pub(super) mod rig;
 mod routes;
 mod tls;

@@ -7,14 +7,14 @@
 //! | 3 | engine | sinks: drain, at most [`SINK_DRAIN_MAX`] |
 //! | 4 | sinks, sources, admin socket | store: cursors, close |
 
-use super::admin::{SourceView, View};
+use super::admin::View;
 use super::build::{BuildError, Built, build};
-use super::intake::SourceIntake;
-use crate::config::{Config, Content, EventMapping, KeyMapping, SinkKind, SourceKind, SourceMapping, WhenFull, files};
-use crate::engine::{Courier, Delivery, Engine, Failure, Origin, Parts};
-use crate::event::{Budget, Decoder, IdentityRules, KeyRule, SourceRule};
-use crate::forward::{self, Filter, SinkStatus, file};
-use crate::ingest::{AdminRoutes, EventRoutes, Limits, ListenError, ListenOptions, Listener, Places, TlsFiles, serve};
+use super::sinks::Sinks;
+use super::sources::{Sources, listen_options};
+use crate::config::{Config, WhenFull};
+use crate::engine::{Courier, Delivery, Engine, Failure, Parts};
+use crate::event::Budget;
+use crate::ingest::{AdminRoutes, Limits, ListenError, Listener, serve};
 use crate::store::{self, Opened, SinkDecl, SinkStart, Store, StoreError};
 use rustix::fs::Mode;
 use std::io;
@@ -157,39 +157,12 @@ impl Tasks {
         let limits = limits(&config);
         let bodies = usize::try_from(built.memory.admitted).unwrap_or(usize::MAX);
         let budget = Budget::new(bodies.max(limits.budget_bytes_min()));
-        let places = Places::new(limits.connections_max);
-        let mut sources = Vec::new();
-        for source in &config.sources {
-            let SourceKind::Http(endpoint) = &source.kind else {
-                return Err(DaemonError::NotYet(format!("sources.{}", source.name)));
-            };
-            let listener = Listener::bind(&listen_options(endpoint, &limits))?.sharing(&places);
-            let origin = Arc::new(Origin::new(&source.name));
-            sources.push(SourceView {
-                origin: Arc::clone(&origin),
-                kind: "http",
-                address: listener.address().to_string(),
-                connections: listener.connections(),
-            });
-            let rules = rules(&source.name, &source.event)?;
-            let pointers = built.bundle.features().pointers();
-            let decoder = Decoder::new(rules, pointers, config.limits.event.as_usize(), store.seed());
-            let decoder = if source.content == Content::Labels { decoder.for_labels() } else { decoder };
-            let intake = SourceIntake::new(Arc::clone(engine), Arc::clone(store), decoder, origin);
-            let routes = EventRoutes::new(Arc::new(intake), budget.clone(), limits.clone());
-            self.sources.spawn(serve(listener, routes, stop_sources.subscribe()));
-        }
-        let admin_limits = Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..limits };
+        let admin_limits = Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..limits.clone() };
         let admin = Listener::bind(&listen_options(&config.admin, &admin_limits))?;
-        let mut sinks = Vec::new();
-        for sink in &config.sinks {
-            let status = Arc::new(SinkStatus::new(&sink.name, "file", sink_target(sink)));
-            sinks.push(Arc::clone(&status));
-            let Some(options) = sink_options(sink) else {
-                return Err(DaemonError::NotYet(format!("sinks.{}", sink.name)));
-            };
-            self.sinks.spawn(file::run(options, Arc::clone(store), status, stop_sinks.subscribe()));
-        }
+        let (bundle, stop) = (&built.bundle, &stop_sources);
+        let starting = Sources { config: &config, bundle, store, engine, budget: &budget, limits: &limits, stop };
+        let sources = starting.start(&mut self.sources)?;
+        let sinks = Sinks { config: &config, store, engine, stop: &stop_sinks }.start(&mut self.sinks);
         let view = Arc::new(View {
             memory: built.memory,
             disk: built.disk,
@@ -203,9 +176,9 @@ impl Tasks {
             stopping: AtomicBool::new(false),
             config,
         });
-        let listening = view.sources.iter().map(|source| source.address.as_str()).collect::<Vec<_>>().join(", ");
+        let from = view.sources.iter().map(|source| source.place.as_str()).collect::<Vec<_>>().join(", ");
         let ready_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        tracing::info!(ready_ms, model = view.bundle.label(), listening, "ready");
+        tracing::info!(ready_ms, model = view.bundle.label(), from, "ready");
         self.admin.spawn(serve(admin, AdminRoutes(Arc::clone(&view)), stop_admin.subscribe()));
 
         let failure = tokio::select! {
@@ -275,79 +248,6 @@ fn limits(config: &Config) -> Limits {
         body_timeout: config.limits.timeout.duration(),
         ..Limits::default()
     }
-}
-
-fn listen_options(endpoint: &crate::config::Endpoint, limits: &Limits) -> ListenOptions {
-    ListenOptions {
-        listen: endpoint.listen.clone(),
-        socket_mode: endpoint.socket_mode,
-        socket_group: endpoint.socket_group.clone(),
-        tls: endpoint.tls.as_ref().map(|tls| TlsFiles {
-            cert: tls.cert_file.clone(),
-            key: tls.key_file.clone(),
-            client_ca: tls.client_ca_file.clone(),
-        }),
-        token_file: endpoint.token_file.clone(),
-        limits: limits.clone(),
-    }
-}
-
-fn rules(source: &str, mapping: &EventMapping) -> Result<IdentityRules, DaemonError> {
-    let key = match &mapping.key {
-        KeyMapping::Fixed(text) => KeyRule { fixed: Some(text.clone()), ..KeyRule::default() },
-        KeyMapping::Pointers { pointers, hmac_key_file } => {
-            let read = |path: &PathBuf| {
-                files::read_hmac_key(path).map_err(|error| DaemonError::Secret {
-                    key: format!("sources.{source}.event.key.hmac-key-file"),
-                    path: path.clone(),
-                    error,
-                })
-            };
-            let hmac_key = hmac_key_file.as_ref().map(read).transpose()?;
-            KeyRule { pointers: pointers.clone(), fixed: None, hmac_key }
-        }
-    };
-    Ok(IdentityRules {
-        id: mapping.id.clone(),
-        time: mapping.time.pointer.clone(),
-        time_form: mapping.time.form.clone(),
-        source: match &mapping.source {
-            SourceMapping::Name => SourceRule::Fixed(source.to_owned()),
-            SourceMapping::Fixed(text) => SourceRule::Fixed(text.clone()),
-            SourceMapping::Pointer(pointer) => {
-                SourceRule::Pointer { pointer: pointer.clone(), otherwise: source.to_owned() }
-            }
-        },
-        key,
-    })
-}
-
-fn sink_target(sink: &crate::config::Sink) -> String {
-    match &sink.kind {
-        SinkKind::File(file) => file.path.display().to_string(),
-        SinkKind::Mqtt(mqtt) => format!("{} {}", mqtt.client.broker, mqtt.topic),
-        SinkKind::Kafka(kafka) => kafka.topic.clone(),
-    }
-}
-
-fn sink_options(sink: &crate::config::Sink) -> Option<file::Options> {
-    let SinkKind::File(options) = &sink.kind else { return None };
-    let some = |n: u64| (n > 0).then_some(n);
-    Some(file::Options {
-        name: sink.name.clone(),
-        path: options.path.clone(),
-        rotation: file::Rotation {
-            size: some(options.rotate_size.bytes()),
-            age: some(options.rotate_age.as_milliseconds()).map(Duration::from_millis),
-            keep: (options.keep > 0).then_some(options.keep),
-        },
-        sync_interval: options.sync_interval.duration(),
-        encoding: match sink.encoding {
-            crate::config::Encoding::Json => forward::Encoding::Json,
-            crate::config::Encoding::CloudEvents => forward::Encoding::CloudEvents,
-        },
-        filter: Filter(sink.decisions.clone()),
-    })
 }
 
 fn log_recovery(opened: &Opened) {

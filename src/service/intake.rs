@@ -15,12 +15,12 @@ use tokio::sync::oneshot;
 
 /// One source's way into the engine.
 pub struct SourceIntake {
-    engine: Arc<Engine>,
-    store: Arc<Store>,
+    pub engine: Arc<Engine>,
+    pub store: Arc<Store>,
     decoder: Decoder,
     /// For what comes as labels.
     label_decoder: Decoder,
-    origin: Arc<Origin>,
+    pub origin: Arc<Origin>,
 }
 
 impl SourceIntake {

@@ -4,12 +4,12 @@ use super::{DECISIONS, ENCODING, IN_FLIGHT_SIZE, START, of_type};
 use crate::config::{
     Key, Kind, Period, Preset, Size,
     broker::HostPort,
-    client::{SASL, Sasl, TLS, read_sasl, read_tls},
+    client::{SASL, TLS, read_sasl, read_tls},
     section::Section,
     source::kafka::{BROKERS, read_brokers},
     topic::kafka_topic,
 };
-use crate::link::ClientTls;
+use crate::link::{ClientTls, kafka::Sasl};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KafkaSink {
@@ -66,13 +66,13 @@ const IN_FLIGHT: Key = Key::new(
 const COMPRESSION: Key = Key::new(
     "compression",
     Kind::OneOf(&["none", "gzip", "snappy", "lz4", "zstd"]),
-    Preset::Default("\"none\""),
+    Preset::Default("\"lz4\""),
     "How batches of records are compressed on their way and at the broker.",
 );
 const LINGER: Key = Key::new(
     "linger",
     Kind::Period { min: Period::milliseconds(0), max: Period::seconds(60) },
-    Preset::Default("\"5 ms\""),
+    Preset::Default("\"1 ms\""),
     "How long records may gather before they are sent as one batch. It delays no answer.",
 );
 pub(in crate::config) const KEYS: &[Key] =

@@ -2,7 +2,7 @@
 
 use super::{CONTENT, of_type};
 use crate::config::{
-    Format, Key, Kind, Preset,
+    Format, Key, Kind, Period, Preset,
     format::{self, CSV, FORMAT},
     mapping::EVENT,
     section::Section,
@@ -14,6 +14,9 @@ pub struct FileSource {
     pub path: PathBuf,
     pub format: Format,
     pub start: FileStart,
+    pub poll_interval: Period,
+    /// How long a renamed file must have been quiet before the next one is begun.
+    pub rotate_wait: Period,
 }
 
 /// Where a file begins that was never read.
@@ -36,7 +39,20 @@ const START: Key = Key::new(
     Preset::Default("\"beginning\""),
     "Where to begin with a file that was never read: at its beginning, or with what is appended from then on.",
 );
-pub(in crate::config) const KEYS: &[Key] = &[TYPE, PATH, FORMAT, CSV, START, CONTENT, EVENT];
+const POLL_INTERVAL: Key = Key::new(
+    "poll-interval",
+    Kind::Period { min: Period::milliseconds(10), max: Period::seconds(3600) },
+    Preset::Default("\"50 ms\""),
+    "How often new bytes are looked for.",
+);
+const ROTATE_WAIT: Key = Key::new(
+    "rotate-wait",
+    Kind::Period { min: Period::milliseconds(0), max: Period::seconds(3600) },
+    Preset::Default("\"2 s\""),
+    "How long a file that was renamed must have been quiet before the next one is begun.",
+);
+pub(in crate::config) const KEYS: &[Key] =
+    &[TYPE, PATH, FORMAT, CSV, START, POLL_INTERVAL, ROTATE_WAIT, CONTENT, EVENT];
 
 pub(super) fn read(section: &mut Section<'_>) -> Option<FileSource> {
     section.one_of(&TYPE, super::SOURCE_TYPES);
@@ -47,5 +63,12 @@ pub(super) fn read(section: &mut Section<'_>) -> Option<FileSource> {
     {
         section.fault(&PATH, "expected the path of a file, found that of a folder");
     }
-    Some(FileSource { path: path?, format: format?, start: start? })
+    let (poll_interval, rotate_wait) = (section.period(&POLL_INTERVAL), section.period(&ROTATE_WAIT));
+    Some(FileSource {
+        path: path?,
+        format: format?,
+        start: start?,
+        poll_interval: poll_interval?,
+        rotate_wait: rotate_wait?,
+    })
 }

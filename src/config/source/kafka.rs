@@ -4,12 +4,12 @@ use super::{CONTENT, of_type};
 use crate::config::{
     Key, Kind, Period, Preset,
     broker::HostPort,
-    client::{SASL, Sasl, TLS, read_sasl, read_tls},
+    client::{SASL, TLS, read_sasl, read_tls},
     mapping::EVENT,
     section::Section,
     topic::kafka_topic,
 };
-use crate::link::ClientTls;
+use crate::link::{ClientTls, kafka::Sasl};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KafkaSource {
@@ -80,7 +80,7 @@ const ON_GAP: Key = Key::new(
 const SESSION_TIMEOUT: Key = Key::new(
     "session-timeout",
     Kind::Period { min: Period::seconds(1), max: Period::seconds(30 * 60) },
-    Preset::Default("\"45 s\""),
+    Preset::Default("\"10 s\""),
     "How long a member may be silent before its partitions go to others; the brokers bound it (6 s to 30 min).",
 );
 pub(in crate::config) const KEYS: &[Key] = &[

@@ -27,6 +27,8 @@ fn the_starter_is_a_config_without_fault_or_warning() {
 #[test]
 fn the_starter_holds_every_key_and_every_default() {
     let text = starter(SOURCE_TYPES, SINK_TYPES).unwrap();
+    assert!(text.contains("\nmemory = \"128 MiB\"  # default: \"64 MiB\"\n"), "so many parts need more memory");
+    let text = text + &starter(&["http"], &["file"]).unwrap();
     for table in TABLES {
         for key in table.keys {
             let shown = match key.preset {
@@ -55,7 +57,7 @@ fn what_the_starter_comments_out_is_taken_as_well() {
         let mut admin = false;
         let lines = text.lines().filter(|line| !line.starts_with("# ")).filter(|line| {
             admin = line.starts_with("[admin]") || (admin && !line.starts_with('['));
-            // The keys of a Unix socket, and the columns where a header names others.
+            // The keys of a Unix socket.
             !line.contains("socket-") && !(admin && line.starts_with("#tls"))
         });
         let all: Vec<&str> = lines.map(|line| if optional(line) { &line[1..] } else { line }).collect();
