@@ -21,6 +21,7 @@ mod intake;
 pub mod kafka;
 mod limits;
 mod listen;
+pub mod mqtt;
 mod problem;
 mod reply;
 mod server;
