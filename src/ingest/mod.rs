@@ -18,6 +18,7 @@ pub mod file;
 mod files;
 mod http;
 mod intake;
+pub mod kafka;
 mod limits;
 mod listen;
 mod problem;

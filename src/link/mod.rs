@@ -3,6 +3,7 @@
 
 mod backoff;
 pub mod kafka;
+pub mod mqtt;
 mod state;
 mod tls;
 

@@ -12,5 +12,9 @@
 mod support;
 
 mod reader;
+mod refused;
 mod rig;
 mod sink;
+mod source;
+mod weather;
+mod writer;

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use verdictd::engine::{Along, Engine, Origin, Parts};
 use verdictd::event::{Budget, Decoder, Form, IdentityRules, KeyRule, Pointer, SourceRule};
 use verdictd::forward::{self, SetAside, SettingAside, SinkStatus, Stopped};
-use verdictd::ingest::{Answer, Intake, Submission};
+use verdictd::ingest::{self, Answer, Intake, SourceStatus, Submission};
 use verdictd::link::kafka::Connection;
 use verdictd::model::{self, LoadOptions};
 use verdictd::service::SourceIntake;
@@ -136,13 +136,57 @@ impl Rig {
         }
     }
 
-    pub fn spawn<S>(&self, status: Arc<S>, make: impl FnOnce(watch::Receiver<bool>) -> BoxedTask) -> Running<S> {
+    pub fn source(&self, options: ingest::kafka::Options) -> Running<SourceStatus> {
+        self.source_through(options, Arc::clone(&self.intake))
+    }
+
+    pub fn source_through<I: Intake>(&self, options: ingest::kafka::Options, intake: Arc<I>) -> Running<SourceStatus> {
+        let status = Arc::new(SourceStatus::new(&options.name, "kafka", options.topics.join(", ")));
         let (stop, stopped) = watch::channel(false);
-        Running { status, stop, task: Some(self.runtime.spawn(make(stopped))) }
+        let budget = Budget::new(BUDGET_BYTES);
+        let source = ingest::kafka::run(options, intake, budget, Arc::clone(&status), stopped);
+        Running { status, stop, task: Some(self.runtime.spawn(source)) }
+    }
+
+    /// Source, id and sequence of every verdict, in order.
+    pub fn verdicts(&self) -> Vec<(String, String, u64)> {
+        let (mut all, mut from) = (Vec::new(), 0);
+        while let Some(chunk) = self.store.next_chunk(from).expect("the log") {
+            for record in chunk.records().filter(|record| record.verdict.sequence >= from) {
+                let verdict = &record.verdict;
+                all.push((verdict.source.to_owned(), verdict.id.to_owned(), verdict.sequence));
+            }
+            from = chunk.next();
+        }
+        all
+    }
+
+    /// Waits until there are so many verdicts.
+    pub fn await_verdicts(&self, count: usize) {
+        let enough = || (self.store.committed() > count as u64).then_some(());
+        poll(WATCHDOG, enough).unwrap_or_else(|| panic!("{} of {count} verdicts", self.store.committed() - 1));
+    }
+
+    /// Events that came again.
+    pub fn repeats(&self) -> u64 {
+        self.intake.origin.duplicate.load(std::sync::atomic::Ordering::Relaxed)
     }
 }
 
-pub type BoxedTask = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+/// Memory for the batches of one source.
+const BUDGET_BYTES: usize = 16 << 20;
+
+/// A source as tests want it: retries at once.
+pub fn source_options(bootstrap: &str, topic: &str) -> ingest::kafka::Options {
+    let connection =
+        Connection { brokers: vec![bootstrap.to_owned()], client_id: "test".to_owned(), ..Connection::default() };
+    ingest::kafka::Options {
+        group: format!("group-of-{topic}"),
+        session: std::time::Duration::from_secs(6),
+        probe: std::time::Duration::from_secs(1),
+        ..ingest::kafka::Options::new(SOURCE, connection, "edge-1", vec![topic.to_owned()])
+    }
+}
 
 /// A sink as tests want it: retries at once.
 pub fn sink_options(bootstrap: &str, topic: &str) -> forward::kafka::Options {

@@ -61,10 +61,6 @@ impl Driver {
         Self { options, store, aside, status, stop, committed, backoff, random, widths, poison: None, deadline: None }
     }
 
-    pub fn name(&self) -> &str {
-        &self.options.name
-    }
-
     pub async fn run(mut self) {
         loop {
             match self.session().await {

@@ -27,14 +27,14 @@ mod tests;
 mod width;
 
 use super::{Encoding, Filter, SetAside, SinkStatus};
-use crate::link::kafka::Connection;
+use crate::link::kafka::{Connection, on_own_thread};
 use crate::link::{Backoff, Trouble};
 use crate::store::Store;
 use driver::Driver;
 use rand::SeedableRng;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 /// Records handed over and unconfirmed, where nothing else is configured: what a crash may repeat.
 pub const IN_FLIGHT_RECORDS: usize = 1000;
@@ -130,7 +130,7 @@ pub async fn run(
     loop {
         let driver =
             Driver::new(options.clone(), Arc::clone(&store), Arc::clone(&aside), Arc::clone(&status), stop.clone());
-        let error = match on_own_thread(driver).await {
+        let error = match on_own_thread(format!("sink-{}", options.name), || driver.run()).await {
             Ok(()) => return,
             Err(error) => error,
         };
@@ -141,17 +141,4 @@ pub async fn run(
             _ = stop.wait_for(|stop| *stop) => return,
         }
     }
-}
-
-/// Runs it on a thread with a small runtime of its own.
-async fn on_own_thread(driver: Driver) -> Result<(), String> {
-    let (done, ended) = oneshot::channel();
-    let spawned = std::thread::Builder::new().name(format!("sink-{}", driver.name())).spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        let result = runtime.map(|runtime| runtime.block_on(driver.run())).map_err(|error| error.to_string());
-        // Nobody waits any more where the daemon is gone.
-        let _ = done.send(result);
-    });
-    spawned.map_err(|error| format!("no thread for the sink: {error}"))?;
-    ended.await.unwrap_or_else(|_| Err("internal error: a bug stopped the sink, it is started anew".to_owned()))
 }

@@ -8,9 +8,11 @@ mod faults;
 mod logs;
 #[cfg(test)]
 mod tests;
+mod thread;
 
 pub use faults::{trouble, trouble_of_global};
 pub use logs::LogValve;
+pub use thread::on_own_thread;
 
 use super::{ClientTls, SecretError, read_secret};
 use rdkafka::ClientConfig;
