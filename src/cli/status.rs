@@ -95,16 +95,21 @@ fn as_text(status: &Value) -> String {
     for source in list("sources") {
         let counts = ["accepted", "duplicate", "conflict", "quarantined", "refused"];
         let counts = counts.map(|name| format!("{} {name}", count(&source[name])));
-        let (name, listen, connections) =
-            (text(&source["name"]), text(&source["listen"]), count(&source["connections"]));
-        lines.push(("source", format!("{name} at {listen}: {}; {connections} connected", counts.join(", "))));
+        let (name, from) = (text(&source["name"]), text(&source["from"]));
+        // Only what clients connect to counts connections; the others have a link of their own.
+        let link = match source["connections"].as_u64() {
+            Some(connections) => format!("; {connections} connected"),
+            None => last_error(&source),
+        };
+        let up = if source["up"] == Value::Bool(false) { " down" } else { "" };
+        lines.push(("source", format!("{name}{up} at {from}: {}{link}", counts.join(", "))));
     }
     for sink in list("sinks") {
         let up = if sink["up"] == Value::Bool(true) { "up" } else { "down" };
         let (name, delivered, waiting) = (text(&sink["name"]), count(&sink["delivered"]), count(&sink["lag-events"]));
         let age = sink["lag-seconds"].as_f64().filter(|_| waiting > 0);
         let age = age.map(|age| format!(", the oldest for {age:.1} s")).unwrap_or_default();
-        let error = sink["last-error"].as_str().map(|error| format!("; last error: {error}")).unwrap_or_default();
+        let error = last_error(&sink);
         lines.push(("sink", format!("{name} {up}: {delivered} delivered, {waiting} waiting{age}{error}")));
     }
     let (configured, force) = (count(&dedup["window-seconds"]), count(&dedup["window-in-force-seconds"]));
@@ -136,6 +141,11 @@ fn as_text(status: &Value) -> String {
     lines.concat()
 }
 
+fn last_error(link: &Value) -> String {
+    let error = link["last-error"]["text"].as_str();
+    error.map(|error| format!("; last error: {error}")).unwrap_or_default()
+}
+
 /// A time in its two greatest units: `7 d`, `2 h 5 min`.
 fn elapsed(seconds: u64) -> String {
     let units = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")];
@@ -163,12 +173,18 @@ mod tests {
     fn the_text_form_says_what_is_waiting_and_what_is_cut() {
         let status = serde_json::json!({
             "ready": true,
-            "sinks": [{ "name": "audit", "up": false, "lag-events": 3, "lag-seconds": 2.25, "last-error": "full" }],
+            "sinks": [{ "name": "audit", "up": false, "lag-events": 3, "lag-seconds": 2.25,
+                        "last-error": { "text": "full" } }],
+            "sources": [{ "name": "site", "from": "b:1 t", "up": false, "accepted": 2, "last-error": { "text": "no" } },
+                        { "name": "pos", "from": "unix:/e", "up": true, "connections": 4 }],
             "dedup": { "window-seconds": 604_800, "window-in-force-seconds": 7_500, "cut-by": "limits.memory" },
             "warnings": ["the window is cut"],
         });
         let text = as_text(&status);
         assert!(text.contains("audit down: 0 delivered, 3 waiting, the oldest for 2.2 s; last error: full"), "{text}");
+        assert!(text.contains("site down at b:1 t: 2 accepted, 0 duplicate"), "{text}");
+        assert!(text.contains("0 refused; last error: no"), "{text}");
+        assert!(text.contains("pos at unix:/e: 0 accepted") && text.contains("0 refused; 4 connected"), "{text}");
         assert!(text.contains("window of 7 d, cut to 2 h 5 min by limits.memory"), "{text}");
     }
 

@@ -1,17 +1,22 @@
-//! `verdictd store`: a look into a store, also of a stopped or damaged one, without changing a byte.
+//! `verdictd store`: a look into a store, also of a stopped or damaged one, without changing a byte; and the one
+//! change to it that is made by hand, `forget-sink`.
 
 use super::{ConfigArg, Failure, output::Output};
 use crate::{
     config::load,
     store::{
-        StoreError,
+        StoreError, forget_sink,
         inspect::{Inspector, Report},
     },
     verdict::write_json,
 };
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
-use std::{io, ops::ControlFlow, path::PathBuf};
+use std::{
+    io,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StoreCommand {
@@ -21,6 +26,16 @@ pub(super) enum StoreCommand {
     Verify(StoreArgs),
     /// Print the verdicts in it as NDJSON, in the order of their sequence
     Events(EventsArgs),
+    /// Drop the cursor of a sink that is no longer configured; the daemon must be stopped
+    ForgetSink(ForgetArgs),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct ForgetArgs {
+    /// The sink's name
+    name: String,
+    #[command(flatten)]
+    place: Place,
 }
 
 #[derive(Args, Debug)]
@@ -56,9 +71,7 @@ impl Place {
     pub fn open(&self) -> Result<Inspector, Failure> {
         let dir = self.dir()?;
         Inspector::open(&dir).map_err(|error| match error {
-            StoreError::Io { kind: io::ErrorKind::NotFound, .. } => {
-                Failure::usage(format!("{}: there is no store", dir.display()))
-            }
+            StoreError::Io { kind: io::ErrorKind::NotFound, .. } => no_store(&dir),
             error => error.into(),
         })
     }
@@ -118,7 +131,40 @@ pub(super) fn run(command: &StoreCommand) -> Result<(), Failure> {
             written?;
             out.finish()
         }
+        StoreCommand::ForgetSink(args) => {
+            let next = forget(&args.name, &args.place)?;
+            out.line(&format!("the cursor of {} is dropped; it stood at {next}", args.name))?;
+            out.finish()
+        }
     }
+}
+
+/// Returns where the cursor stood.
+fn forget(name: &str, place: &Place) -> Result<u64, Failure> {
+    let dir = match &place.dir {
+        Some(dir) => dir.clone(),
+        None => {
+            let config = load(&place.config.config)?.config;
+            if config.sinks.iter().any(|sink| sink.name == name) {
+                let file = place.config.config.display();
+                return Err(Failure::usage(format!(
+                    "sinks.{name} is still in {file}: verdicts that it has not confirmed are kept for it; take it out \
+                     of the config first"
+                )));
+            }
+            config.state_dir
+        }
+    };
+    forget_sink(&dir, name).map_err(|error| match error {
+        StoreError::Io { kind: io::ErrorKind::NotFound, .. } => no_store(&dir),
+        StoreError::NoSuchCursor { .. } => Failure::usage(error.to_string()),
+        StoreError::Held { .. } => Failure::config(format!("{error}; stop it first")),
+        error => error.into(),
+    })
+}
+
+fn no_store(dir: &Path) -> Failure {
+    Failure::usage(format!("{}: there is no store", dir.display()))
 }
 
 fn damaged(places: usize) -> String {

@@ -44,7 +44,7 @@ impl DiskPlan {
         let mut sinks = 0u64;
         let mut sinks_unbounded = false;
         for sink in &config.sinks {
-            let SinkKind::File(file) = &sink.kind;
+            let SinkKind::File(file) = &sink.kind else { continue };
             if file.path.starts_with(&config.state_dir) {
                 // The file that is written now comes on top of those kept.
                 let files = u64::try_from(file.keep).unwrap_or(u64::MAX).saturating_add(1);

@@ -1,6 +1,7 @@
 //! The files that a config names: whether they are there, can be read, and are what they should be.
 
 use super::{Origin, Problem, section::Reader};
+use crate::link::{SECRET_BYTES_MAX, SecretError, read_secret};
 use openssl::{pkey::PKey, x509::X509};
 use std::{
     fs,
@@ -74,13 +75,21 @@ pub(super) fn check(reader: &mut Reader) {
         let result = match named.key.rsplit('.').next().unwrap_or_default() {
             "token-file" => read_token(&named.path).map(drop),
             "hmac-key-file" => read_hmac_key(&named.path).map(drop),
-            "cert-file" | "client-ca-file" => certificates(&named.path),
+            "password-file" => match read_secret(&named.path) {
+                Ok(_) => Ok(()),
+                Err(SecretError::Io { source, .. }) => Err(source),
+                Err(SecretError::Shape { .. }) => {
+                    Err(invalid(&format!("one line with a password of 1 to {SECRET_BYTES_MAX} bytes")))
+                }
+            },
+            "cert-file" | "client-ca-file" | "ca-file" => certificates(&named.path),
             "key-file" => private_key(&named.path),
             // The bundle is loaded by who can judge it.
             "bundle" => continue,
             _ => read(&named.path).map(drop),
         };
-        let secret = ["token-file", "hmac-key-file", "key-file"].iter().any(|s| named.key.ends_with(s));
+        let secret =
+            ["token-file", "hmac-key-file", "key-file", "password-file"].iter().any(|s| named.key.ends_with(s));
         match result {
             Ok(()) if secret => warn_if_open(reader, &named),
             Ok(()) => {}

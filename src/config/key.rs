@@ -52,10 +52,8 @@ pub enum Kind {
     /// A file mode in octal, as in `"0660"`.
     Mode,
     Pointer,
-    /// A pointer, `{ pointer, hmac-key-file }`, or a list of pointers.
-    KeyPointer,
-    /// A pointer or a fixed text.
-    SourceValue,
+    /// What has a form of its own, said so that it can stand after "expected".
+    Form(&'static str),
     /// A list of texts.
     Texts,
     Table(&'static [Key]),
@@ -91,10 +89,7 @@ impl Kind {
             Self::Listen => "\"unix:/absolute/path\" or an address with its port, as in \"127.0.0.1:8080\"".to_owned(),
             Self::Mode => "a file mode in octal from \"0600\" to \"0777\", as in \"0660\"".to_owned(),
             Self::Pointer => "a JSON pointer, as in \"/id\"".to_owned(),
-            Self::KeyPointer => {
-                "a JSON pointer, a list of them, or { pointer = \"/PAN\", hmac-key-file = \"FILE\" }".to_owned()
-            }
-            Self::SourceValue => "a JSON pointer, as in \"/till\", or a fixed text of 1 to 512 bytes".to_owned(),
+            Self::Form(form) => (*form).to_owned(),
             Self::Texts => "a list of texts, as in [\"block\"]".to_owned(),
             Self::Table(keys) => {
                 format!("a table {{ {} }}", keys.iter().map(|k| k.name).collect::<Vec<_>>().join(", "))

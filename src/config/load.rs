@@ -1,10 +1,12 @@
 //! From files to a [`Config`]: read, merged, typed, checked.
 
 use super::{
-    Config, Loaded, Origin, Problem, Problems, admin, cross, dedup, files, limits, log, model,
+    Config, Loaded, Origin, Problem, Problems, admin,
+    client::Names,
+    cross, dedup, files, limits, log, model,
     node::{self, Entry, Env, FILE_BYTES_MAX, Node, Table, Value},
     quarantine, root,
-    schema::{keys_of, named, top_level_keys},
+    schema::{keys_of, keys_of_type, named, top_level_keys},
     section::{Reader, Section},
     sink, source,
 };
@@ -126,18 +128,21 @@ fn read_tables(reader: &mut Reader, top: &Entry, host: &str) -> Option<Config> {
 
     let mut sources = Vec::new();
     let entry = tables.get("sources");
-    for (name, entry) in named(reader, "sources", entry, source::SOURCE_TYPES, source::SOURCE_TYPES_LATER) {
-        let mut section = Section::open(reader, &format!("sources.{name}"), Some(entry), source::HTTP_KEYS);
-        sources.push(source::read_http(&mut section, name));
+    for (name, kind, entry) in named(reader, "sources", entry, source::SOURCE_TYPES, source::SOURCE_TYPES_LATER) {
+        let (path, keys) = (format!("sources.{name}"), keys_of_type("sources", kind));
+        let mut section = Section::open(reader, &path, Some(entry), keys);
+        sources.push(source::read(&mut section, kind, Names { instance: &instance, name }));
     }
     if !entry.is_some_and(|e| !matches!(&e.node.value, Value::Table(t) if t.is_empty())) {
         let message = "sources: there is no source, so no event could come in; expected at least one [sources.NAME]";
         reader.problems.push(Problem::at(&top.key, "sources", message).with("at least one [sources.NAME]", "nothing"));
     }
     let mut sinks = Vec::new();
-    for (name, entry) in named(reader, "sinks", tables.get("sinks"), sink::SINK_TYPES, sink::SINK_TYPES_LATER) {
-        let mut section = Section::open(reader, &format!("sinks.{name}"), Some(entry), sink::FILE_KEYS);
-        sinks.push(sink::read_file(&mut section, name));
+    let entry = tables.get("sinks");
+    for (name, kind, entry) in named(reader, "sinks", entry, sink::SINK_TYPES, sink::SINK_TYPES_LATER) {
+        let (path, keys) = (format!("sinks.{name}"), keys_of_type("sinks", kind));
+        let mut section = Section::open(reader, &path, Some(entry), keys);
+        sinks.push(sink::read(&mut section, kind, Names { instance: &instance, name }));
     }
     Some(Config {
         instance,

@@ -1,28 +1,35 @@
 //! `event = { … }` of a source: where in an event its identity, key and time stand.
 
 use super::{
-    Key, Kind, Preset,
+    Key, Kind, Preset, TimeMapping,
     files::Named,
-    node::{Node, Value},
+    node::{Node, Table, Value},
     section::{Section, pointer},
+    time::time_mapping,
 };
-use crate::event::Pointer;
+use crate::event::{KEY_BYTES_MAX, Pointer, SOURCE_BYTES_MAX};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventMapping {
     pub id: Pointer,
+    /// Whether the config says it; where it does not, a source may know an event by where it came from.
+    pub id_given: bool,
     pub key: KeyMapping,
-    pub time: Pointer,
+    pub time: TimeMapping,
     pub source: SourceMapping,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyMapping {
-    /// One or more; the values of several make one key together.
-    pub pointers: Vec<Pointer>,
-    /// With it the key is replaced by its HMAC-SHA-256 under the bytes of this file before anything is kept.
-    pub hmac_key_file: Option<PathBuf>,
+pub enum KeyMapping {
+    Pointers {
+        /// One or more; the values of several make one key together.
+        pointers: Vec<Pointer>,
+        /// With it the key is replaced by its HMAC-SHA-256 under the bytes of this file before anything is kept.
+        hmac_key_file: Option<PathBuf>,
+    },
+    /// The same for every event.
+    Fixed(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +42,6 @@ pub enum SourceMapping {
 
 /// Most pointers that make one key.
 pub const KEY_POINTERS_MAX: usize = 8;
-/// Longest fixed source, in bytes.
-const SOURCE_BYTES_MAX: usize = 512;
 
 pub(super) const EVENT: Key = Key::new(
     "event",
@@ -52,19 +57,23 @@ const ID: Key = Key::new(
 );
 const KEY: Key = Key::new(
     "key",
-    Kind::KeyPointer,
+    Kind::Form(
+        "a JSON pointer, a list of them, { pointer = \"/PAN\", hmac-key-file = \"FILE\" }, or a fixed text without a leading /",
+    ),
     Preset::Default("\"/key\""),
     "Order is kept per key. { pointer, hmac-key-file } keeps only its HMAC-SHA-256; a list makes one key of several.",
 );
 const TIME: Key = Key::new(
     "time",
-    Kind::Pointer,
+    Kind::Form(
+        "a JSON pointer, or { pointer = \"/at\", format = \"%d.%m.%Y %H:%M:%S\", zone = \"Europe/Berlin\" }; format is also \"rfc3339\", \"epoch-s\"\"epoch-ms\" or \"epoch-us\"",
+    ),
     Preset::Default("\"/time\""),
-    "The event's time; without one, the time of arrival.",
+    "The event's time; without one, the time of arrival. A pattern is as in strftime and in UTC without a zone.",
 );
 const SOURCE: Key = Key::new(
     "source",
-    Kind::SourceValue,
+    Kind::Form("a JSON pointer, as in \"/till\", or a fixed text of 1 to 512 bytes"),
     Preset::Optional("\"/till\"", "the source's name here"),
     "The event's source: a pointer (it begins with /) or a fixed text.",
 );
@@ -73,16 +82,18 @@ const KEYS: &[Key] = &[ID, KEY, TIME, SOURCE];
 /// None where a pointer is faulty.
 pub(super) fn read(section: &mut Section<'_>) -> Option<EventMapping> {
     let mut table = section.sub_or_default(&EVENT);
+    let id_given = table.entry(ID.name).is_some();
     let id = table.pointer(&ID);
     let key = table.value(&KEY, key_mapping);
-    if let Some(file) = key.as_ref().and_then(|k| k.hmac_key_file.clone()) {
+    if let Some(KeyMapping::Pointers { hmac_key_file: Some(file), .. }) = &key {
+        let file = file.clone();
         let place = table.place_of(KEY.name);
         let path = table.key_path("key.hmac-key-file");
         table.reader.named.push(Named { key: path, path: file, origin: place });
     }
-    let time = table.pointer(&TIME);
+    let time = table.value(&TIME, time_mapping);
     let source = table.value(&SOURCE, source_mapping).unwrap_or(SourceMapping::Name);
-    Some(EventMapping { id: id?, key: key?, time: time?, source })
+    Some(EventMapping { id: id?, id_given, key: key?, time: time?, source })
 }
 
 fn source_mapping(node: &Node) -> Result<SourceMapping, String> {
@@ -95,35 +106,44 @@ fn source_mapping(node: &Node) -> Result<SourceMapping, String> {
 
 fn key_mapping(node: &Node) -> Result<KeyMapping, String> {
     match &node.value {
-        Value::Text(text) => Ok(KeyMapping { pointers: vec![pointer(text)?], hmac_key_file: None }),
+        Value::Text(text) if !text.starts_with('/') => match text.len() {
+            1..=KEY_BYTES_MAX => Ok(KeyMapping::Fixed(text.clone())),
+            _ => Err(format!("a fixed text of 1 to {KEY_BYTES_MAX} bytes")),
+        },
+        Value::Table(table) => hashed(table),
+        _ => Ok(KeyMapping::Pointers { pointers: key_pointers(node)?, hmac_key_file: None }),
+    }
+}
+
+fn key_pointers(node: &Node) -> Result<Vec<Pointer>, String> {
+    match &node.value {
+        Value::Text(text) => Ok(vec![pointer(text)?]),
         Value::Array(items) if (1..=KEY_POINTERS_MAX).contains(&items.len()) => {
             let pointers = items.iter().map(|item| match &item.value {
                 Value::Text(text) => pointer(text),
                 _ => Err(String::new()),
             });
-            Ok(KeyMapping { pointers: pointers.collect::<Result<_, _>>()?, hmac_key_file: None })
+            pointers.collect()
         }
         Value::Array(_) => Err(format!("a list of 1 to {KEY_POINTERS_MAX} JSON pointers")),
-        Value::Table(table) => {
-            let known = ["pointer", "hmac-key-file"];
-            if let Some(other) = table.keys().find(|k| !known.contains(&k.as_str())) {
-                return Err(format!("only pointer and hmac-key-file in it, not {other},"));
-            }
-            let inner = table.get("pointer").ok_or("pointer = \"/PAN\" in it")?;
-            if matches!(inner.node.value, Value::Table(_)) {
-                return Err(String::new());
-            }
-            let KeyMapping { pointers, .. } = key_mapping(&inner.node)?;
-            let file = match table.get("hmac-key-file").map(|e| &e.node) {
-                Some(Node { value: Value::Text(text), origin }) if !text.is_empty() && !text.contains('\0') => {
-                    let folder = origin.file().and_then(Path::parent).unwrap_or(Path::new(""));
-                    Some(folder.join(text))
-                }
-                Some(_) => return Err("hmac-key-file = \"FILE\" in it".to_owned()),
-                None => None,
-            };
-            Ok(KeyMapping { pointers, hmac_key_file: file })
-        }
         _ => Err(String::new()),
     }
+}
+
+fn hashed(table: &Table) -> Result<KeyMapping, String> {
+    let known = ["pointer", "hmac-key-file"];
+    if let Some(other) = table.keys().find(|k| !known.contains(&k.as_str())) {
+        return Err(format!("only pointer and hmac-key-file in it, not {other},"));
+    }
+    let inner = table.get("pointer").ok_or("pointer = \"/PAN\" in it")?;
+    let pointers = key_pointers(&inner.node)?;
+    let hmac_key_file = match table.get("hmac-key-file").map(|e| &e.node) {
+        Some(Node { value: Value::Text(text), origin }) if !text.is_empty() && !text.contains('\0') => {
+            let folder = origin.file().and_then(Path::parent).unwrap_or(Path::new(""));
+            Some(folder.join(text))
+        }
+        Some(_) => return Err("hmac-key-file = \"FILE\" in it".to_owned()),
+        None => None,
+    };
+    Ok(KeyMapping::Pointers { pointers, hmac_key_file })
 }

@@ -3,7 +3,7 @@
 //! Everything but the dedup index has its share; the index gets the rest, and with it the number of events
 //! that the window can hold. Where the rest is under [`INDEX_EVENTS_MIN`] events the config is refused.
 
-use super::{Config, Size};
+use super::{Config, KafkaSink, Limits, MqttSink, SinkKind, Size, SourceKind};
 use std::fmt;
 
 /// Code, stacks, the runtime, the allocator's slack and TLS: measured on an idle daemon, rounded up.
@@ -18,6 +18,17 @@ pub const INDEX_BYTES_AN_EVENT: u64 = 12;
 pub const INDEX_EVENTS_MIN: u64 = 100_000;
 /// What a sink holds of lines rendered and not yet confirmed.
 pub const FORWARD_BYTES: u64 = 1 << 20;
+
+/// What sources that hand in batches need at once: one under way and one that is read, with what is decoded of them.
+const BATCHES_BYTES: u64 = 8 << 20;
+/// What a Kafka source fetches ahead, in its client's queue and in the answer that is being read.
+pub const KAFKA_SOURCE_BYTES: u64 = 12 << 20;
+/// A client of a broker beyond what it holds of records: connections, TLS, tables.
+pub const CLIENT_BYTES: u64 = 2 << 20;
+/// The same of an MQTT client, which has one connection.
+pub const MQTT_CLIENT_BYTES: u64 = 512 << 10;
+/// What a record in flight costs beyond its bytes: headers, places in queues.
+pub const RECORD_BYTES: u64 = 768;
 
 /// What the model needs, known when it is loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +53,8 @@ pub struct MemoryPlan {
     /// The store's own cache.
     pub cache: u64,
     pub forward: u64,
+    /// Clients of brokers: what they queue and have in flight.
+    pub clients: u64,
     /// The dedup index: the rest.
     pub index: u64,
 }
@@ -50,7 +63,8 @@ pub struct MemoryPlan {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{budget}\" does not hold its parts, which need \"{needed}\": {parts}, and the index of at least \
-     {INDEX_EVENTS_MIN} events ({index}); raise limits.memory, or lower limits.request or limits.connections"
+     {INDEX_EVENTS_MIN} events ({index}); raise limits.memory, or lower limits.request, limits.connections or what \
+     sinks have in flight (in-flight, in-flight-size)"
 )]
 pub struct DoesNotFitMemory {
     pub budget: Size,
@@ -64,20 +78,32 @@ impl MemoryPlan {
     /// # Errors
     /// When the parts do not fit, with the numbers.
     pub fn divide(config: &Config, model: ModelCost) -> Result<Self, DoesNotFitMemory> {
+        let budget = config.limits.memory.bytes();
+        let has_http = config.sources.iter().any(|source| matches!(source.kind, SourceKind::Http(_)));
+        let body = config.limits.request.bytes().saturating_add(REQUEST_OVERHEAD_BYTES);
+        let least = if has_http { body.max(BATCHES_BYTES) } else { BATCHES_BYTES };
+        let wanted = least.max(if has_http { budget / 6 } else { budget / 8 });
+        // With room to spare more may be on its way in at once.
+        Self::share(config, model, wanted).or_else(|_| Self::share(config, model, least))
+    }
+
+    fn share(config: &Config, model: ModelCost, admitted: u64) -> Result<Self, DoesNotFitMemory> {
         let limits = &config.limits;
         let budget = limits.memory.bytes();
         let sinks = u64::try_from(config.sinks.len()).unwrap_or(u64::MAX);
-        let admitted = limits.request.bytes().saturating_add(REQUEST_OVERHEAD_BYTES).max(budget / 6);
+        let listens = config.sources.iter().any(|source| source.kind.endpoint().is_some());
+        let connections = if listens { u64::try_from(limits.connections).unwrap_or(u64::MAX) } else { 0 };
         let mut plan = Self {
             budget,
             process: PROCESS_BYTES,
             model: model.weights_bytes.saturating_add(model.scratch_bytes),
-            connections: u64::try_from(limits.connections).unwrap_or(u64::MAX).saturating_mul(CONNECTION_BYTES),
+            connections: connections.saturating_mul(CONNECTION_BYTES),
             queues: admitted.saturating_add(admitted / 2),
             admitted,
             tail: (budget / 16).max(2 << 20),
             cache: (budget / 16).max(4 << 20),
             forward: FORWARD_BYTES.saturating_mul(sinks),
+            clients: clients(config),
             index: 0,
         };
         let taken = plan.parts().iter().fold(0u64, |sum, (_, bytes, _)| sum.saturating_add(*bytes));
@@ -109,10 +135,15 @@ impl MemoryPlan {
             ("process", self.process, "code, stacks, runtime".to_owned()),
             ("model", self.model, "weights and scratch".to_owned()),
             ("connections", self.connections, format!("{} each", Size(CONNECTION_BYTES))),
-            ("queues", self.queues, format!("requests in flight, {} admitted at once", Size(self.admitted).rounded())),
+            (
+                "queues",
+                self.queues,
+                format!("events on their way in, {} admitted at once", Size(self.admitted).rounded()),
+            ),
             ("tail", self.tail, "the newest verdicts, for repeats and sinks".to_owned()),
             ("cache", self.cache, "the store's".to_owned()),
             ("forward", self.forward, "lines on their way to sinks".to_owned()),
+            ("clients", self.clients, "of brokers: what they fetch ahead and have in flight".to_owned()),
             ("index", self.index, format!("dedup: {} events at {INDEX_BYTES_AN_EVENT} bytes", self.index_events())),
         ]
     }
@@ -128,6 +159,41 @@ impl MemoryPlan {
             "index-events": self.index_events(),
         })
     }
+}
+
+/// What all clients of brokers need.
+fn clients(config: &Config) -> u64 {
+    let sources = config.sources.iter().map(|source| match &source.kind {
+        SourceKind::Kafka(_) => KAFKA_SOURCE_BYTES,
+        SourceKind::Mqtt(_) => mqtt_source_bytes(&config.limits),
+        _ => 0,
+    });
+    let sinks = config.sinks.iter().map(|sink| match &sink.kind {
+        SinkKind::Kafka(kafka) => kafka_sink_bytes(kafka),
+        SinkKind::Mqtt(mqtt) => mqtt_sink_bytes(mqtt),
+        SinkKind::File(_) => 0,
+    });
+    sources.chain(sinks).fold(0, u64::saturating_add)
+}
+
+/// Each record in flight stands in the client's queue and in a request.
+#[must_use]
+pub fn kafka_sink_bytes(sink: &KafkaSink) -> u64 {
+    let records = u64::try_from(sink.in_flight).unwrap_or(u64::MAX).saturating_mul(RECORD_BYTES);
+    sink.in_flight_size.bytes().saturating_add(records).saturating_mul(2).saturating_add(CLIENT_BYTES)
+}
+
+/// Each message in flight stands in the client's list and in its write buffer.
+#[must_use]
+pub fn mqtt_sink_bytes(sink: &MqttSink) -> u64 {
+    let records = u64::from(sink.in_flight).saturating_mul(RECORD_BYTES);
+    sink.in_flight_size.bytes().saturating_add(records).saturating_mul(2).saturating_add(MQTT_CLIENT_BYTES)
+}
+
+/// One message is read at a time; what waits is paid for out of `queues`.
+#[must_use]
+pub fn mqtt_source_bytes(limits: &Limits) -> u64 {
+    limits.event.bytes().saturating_mul(2).saturating_add(MQTT_CLIENT_BYTES)
 }
 
 /// A table: part, size, what it is.

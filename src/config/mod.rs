@@ -9,12 +9,15 @@
 //! Secrets stand in files of their own, never in the config, because `check` shows it.
 
 mod admin;
+mod broker;
+mod client;
 mod cross;
 mod dedup;
 mod disk;
 mod endpoint;
 mod expand;
 pub mod files;
+mod format;
 mod key;
 mod limits;
 mod load;
@@ -36,13 +39,18 @@ mod size;
 mod source;
 mod starter;
 mod suggest;
+mod time;
+mod topic;
 
 #[cfg(test)]
 mod tests;
 
+pub use broker::{BrokerError, HOST_BYTES_MAX, HostPort, MqttUrl};
+pub use client::{CLIENT_ID_BYTES_311, MqttClient, MqttProtocol};
 pub use dedup::{Dedup, WhenFull};
 pub use disk::{DiskPlan, DoesNotFitDisk};
 pub use endpoint::{Endpoint, Tls};
+pub use format::{COLUMNS_MAX, Format};
 pub use key::{Key, Kind, Preset, TableDoc};
 pub use limits::Limits;
 pub use load::{CONF_D_FILES_MAX, Look, Text, load, load_with, parse};
@@ -57,10 +65,15 @@ pub use problem::{Problem, Problems};
 pub use quarantine::Quarantine;
 pub use reference::reference;
 pub use schema::{NAME_BYTES_MAX, TABLES};
-pub use sink::{Encoding, FileSink, SINK_TYPES, Sink, SinkKind, Start};
+pub use sink::{Compression, Encoding, FileSink, KafkaSink, MqttSink, SINK_TYPES, Sink, SinkKind, Start};
 pub use size::{Size, SizeError};
-pub use source::{SOURCE_TYPES, Source, SourceKind};
+pub use source::{
+    After, Content, FileSource, FileStart, FlowControl, Framing, KafkaSource, KafkaStart, MqttSource, OnGap, Parity,
+    Reply, SOURCE_TYPES, SerialSource, Source, SourceKind, SpoolSource,
+};
 pub use starter::starter;
+pub use time::{PATTERN_BYTES_MAX, TimeMapping};
+pub use topic::{MQTT_TOPIC_BYTES_MAX, PLACEHOLDERS, TopicError, TopicFilter, TopicTemplate};
 
 use std::path::PathBuf;
 

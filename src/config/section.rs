@@ -13,7 +13,10 @@ use crate::{
     event::{Pointer, PointerError},
     listen::{AddressError, Listen},
 };
-use std::path::{Path, PathBuf};
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+};
 
 /// What reading a config has found so far.
 #[derive(Default)]
@@ -156,6 +159,39 @@ impl<'a> Section<'a> {
         self.value(key, |node| match &node.value {
             Value::Text(text) if (1..=max).contains(&text.len()) => Ok(text.clone()),
             _ => Err(String::new()),
+        })
+    }
+
+    /// A text that `parse` reads; its error says what was expected.
+    pub fn text_as<T, E: Display>(&mut self, key: &Key, parse: impl Fn(&str) -> Result<T, E>) -> Option<T> {
+        self.value(key, |node| match &node.value {
+            Value::Text(text) => parse(text).map_err(|error| error.to_string()),
+            _ => Err(String::new()),
+        })
+    }
+
+    /// A list of 1 to `max` texts that `parse` reads, none of them twice.
+    pub fn texts_as<T: PartialEq, E: Display>(
+        &mut self,
+        key: &Key,
+        max: usize,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Option<Vec<T>> {
+        self.value(key, |node| {
+            let Value::Array(items) = &node.value else { return Err(String::new()) };
+            if !(1..=max).contains(&items.len()) {
+                return Err(format!("a list of 1 to {max} texts"));
+            }
+            let mut read = Vec::with_capacity(items.len());
+            for item in items {
+                let Value::Text(text) = &item.value else { return Err(String::new()) };
+                let one = parse(text).map_err(|error| format!("{error} in place of {text:?}"))?;
+                if read.contains(&one) {
+                    return Err(format!("each only once, {text:?} is there twice"));
+                }
+                read.push(one);
+            }
+            Ok(read)
         })
     }
 

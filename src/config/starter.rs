@@ -4,11 +4,11 @@
 //! the text is a config that works and a reference at once.
 
 use super::{
-    Key, Kind, Preset, TABLES, TableDoc,
+    Key, Kind, Preset, Size, TABLES, TableDoc, Text, limits, parse,
     sink::{self, SINK_TYPES},
     source::{self, SOURCE_TYPES},
 };
-use std::fmt::Write;
+use std::{fmt::Write, path::PathBuf};
 
 const HEAD: &str = "\
 # verdictd: events in, durable verdicts out.
@@ -38,7 +38,25 @@ pub fn starter(sources: &[&str], sinks: &[&str]) -> Result<String, String> {
             _ => table_text(&mut out, table, table.path, 0),
         }
     }
-    Ok(out)
+    Ok(with_memory(out))
+}
+
+/// Doubles `limits.memory` until the parts fit: many clients need more than the default.
+fn with_memory(text: String) -> String {
+    let Preset::Default(default) = limits::MEMORY.preset else { return text };
+    let line = format!("\n{} = {default}\n", limits::MEMORY.name);
+    let is_short = |text: &str| {
+        let text = Text { file: PathBuf::new(), text: text.to_owned() };
+        let faults = parse(&[text], "host", &|_| None).err().unwrap_or_default();
+        faults.0.iter().any(|fault| fault.key == "limits.memory")
+    };
+    let mut fitting = text.clone();
+    let mut size = Size::mib(128);
+    while size <= Size::gib(1) && is_short(&fitting) {
+        fitting = text.replace(&line, &format!("\n{} = \"{size}\"  # default: {default}\n", limits::MEMORY.name));
+        size = Size(size.bytes() * 2);
+    }
+    fitting
 }
 
 /// One table for each of the given types that is this table's; a second one of a type gets a name and an
@@ -83,16 +101,23 @@ fn value_of(key: &Key) -> (bool, &'static str, String) {
         (Preset::Default(default), Some(start)) => (true, start, format!("default: {default}")),
         (Preset::Default(default), None) => (true, default, String::new()),
         (Preset::Required(example), _) => (true, example, "required".to_owned()),
-        (Preset::Optional(example, without), _) => (false, example, format!("without it: {without}")),
+        (Preset::Optional(_, without), Some(start)) => (true, start, format!("without it: {without}")),
+        (Preset::Optional(example, without), None) => (false, example, format!("without it: {without}")),
     }
 }
 
 /// A second source or sink of a type cannot have the first one's address or file.
 fn distinct(key: &Key, value: &str, n: usize) -> String {
-    match (key.name, n) {
-        (_, 0) => value.to_owned(),
-        ("listen", n) => value.replace("events.sock", &format!("events-{}.sock", n + 1)),
-        ("path", n) => value.replace("verdicts.ndjson", &format!("verdicts-{}.ndjson", n + 1)),
-        _ => value.to_owned(),
-    }
+    // The name's end, before its extension.
+    let end = match (key.name, n) {
+        ("listen" | "path" | "device", 1..) => value.rfind('.').or_else(|| value.rfind('"')),
+        _ => None,
+    };
+    end.map_or_else(
+        || value.to_owned(),
+        |end| {
+            let (name, rest) = value.split_at(end);
+            format!("{name}-{}{rest}", n + 1)
+        },
+    )
 }

@@ -5,7 +5,8 @@
 
 use crate::event::{BadRecord, Event, EventBatch, Item, Permit};
 use crate::store::{Chunk, Record};
-use crate::verdict::write_json;
+use crate::verdict::{write_json, write_json_string};
+use std::io::Write;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -34,6 +35,8 @@ pub type Courier = Box<dyn Fn(Vec<Delivery>) + Send + Sync>;
 pub enum Outcome {
     /// It has this durable verdict; `replayed`: an earlier arrival made it.
     Verdict { sequence: u64, replayed: bool },
+    /// A label, and durable; `known`: its event has a verdict.
+    Label { known: bool },
     /// Its id is known with another payload; it is in quarantine.
     Conflict,
     /// It is no event; it is in quarantine.
@@ -96,6 +99,18 @@ impl Answer {
     pub fn record(&self, n: usize) -> Option<Record<'_>> {
         let Outcome::Verdict { sequence, .. } = self.outcome(n) else { return None };
         self.chunk(sequence).and_then(|chunk| chunk.get(sequence))
+    }
+
+    /// Appends what label `n` is answered with, one JSON object; nothing where it is none.
+    pub fn write_label(&self, n: usize, out: &mut Vec<u8>) {
+        if let (Some(Item::Label(label)), Outcome::Label { known }) = (self.batch.items.get(n), self.outcome(n)) {
+            out.extend_from_slice(b"{\"type\":\"verdictd.label.v1\",\"source\":");
+            write_json_string(self.batch.str(label.source), out);
+            out.extend_from_slice(b",\"id\":");
+            write_json_string(self.batch.str(label.id), out);
+            // Writing to a Vec does not fail.
+            let _ = write!(out, ",\"label\":{},\"known\":{known}}}", label.value);
+        }
     }
 
     fn chunk(&self, sequence: u64) -> Option<&Arc<Chunk>> {

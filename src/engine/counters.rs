@@ -14,6 +14,7 @@ pub struct Origin {
     pub conflict: AtomicU64,
     pub quarantined: AtomicU64,
     pub refused: AtomicU64,
+    pub labels: AtomicU64,
 }
 
 impl Origin {

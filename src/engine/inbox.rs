@@ -2,7 +2,7 @@
 
 use super::{Answer, Origin, WAVE_EVENTS_MAX};
 use crate::event::{EventBatch, Permit};
-use crate::store::{Chunk, QuarantineEntry};
+use crate::store::{Chunk, Label, QuarantineEntry};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,6 +29,7 @@ pub struct Along {
     pub offsets: Vec<(Arc<str>, Vec<u8>)>,
     /// Records that a sink sets aside.
     pub quarantine: Vec<QuarantineEntry>,
+    pub labels: Vec<Label>,
     /// Cursors of sinks: name, next sequence.
     pub cursors: Vec<(Arc<str>, u64)>,
 }
@@ -36,13 +37,14 @@ pub struct Along {
 impl Along {
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.offsets.is_empty() && self.quarantine.is_empty() && self.cursors.is_empty()
+        self.offsets.is_empty() && self.quarantine.is_empty() && self.labels.is_empty() && self.cursors.is_empty()
     }
 
     /// Takes what another one carries; of one name the last counts.
     pub fn append(&mut self, mut other: Self) {
         self.offsets.append(&mut other.offsets);
         self.quarantine.append(&mut other.quarantine);
+        self.labels.append(&mut other.labels);
         self.cursors.append(&mut other.cursors);
     }
 }

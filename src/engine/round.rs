@@ -3,11 +3,11 @@
 use super::{
     Along, Answer, Counters, Delivery, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX,
 };
-use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, Span, identity_fingerprint};
+use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, Label, Span, identity_fingerprint};
 use crate::model::{Bundle, Reasons, Scorer};
 use crate::store::{
-    BatchBuilder, Chunk, Index, LogClock, NewRecord, QUARANTINE_ENTRY_BYTES_MAX, QuarantineEntry, REASON_BYTES_MAX,
-    Room, Store, StoreError,
+    self, BatchBuilder, Chunk, Index, LogClock, NewRecord, QUARANTINE_ENTRY_BYTES_MAX, QuarantineEntry,
+    REASON_BYTES_MAX, Room, Store, StoreError,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -194,6 +194,14 @@ impl Round {
                     }
                     _ => Outcome::Refused,
                 },
+                Item::Label(label) => match room {
+                    Room::Yes => {
+                        let known = self.knows(batch, label, first)?;
+                        self.keep_label(batch, label);
+                        Outcome::Label { known }
+                    }
+                    _ => Outcome::Refused,
+                },
                 Item::Event(event) => match self.find(batch, event, first)? {
                     Known::Same { sequence, chunk } => {
                         pending.chunks.extend(chunk);
@@ -227,6 +235,25 @@ impl Round {
         }
         self.score();
         self.append(&pending.submission.batch)
+    }
+
+    /// Whether the label's event has a verdict.
+    fn knows(&self, batch: &EventBatch, label: &Label, first: u64) -> Result<bool, StoreError> {
+        let Label { source, id, key, time_us, identity, raw, .. } = *label;
+        let event = Event { source, id, key, time_us, identity, payload: 0, fields: 0, raw };
+        Ok(!matches!(self.find(batch, &event, first)?, Known::New))
+    }
+
+    fn keep_label(&mut self, batch: &EventBatch, label: &Label) {
+        self.bytes += 48 + label.id.len() + label.key.map_or(0, Span::len);
+        self.along.labels.push(store::Label {
+            source: batch.str(label.source).to_owned(),
+            id: batch.str(label.id).to_owned(),
+            key: label.key.map(|key| batch.str(key).to_owned()),
+            time_us: label.time_us,
+            value: label.value,
+            log_ms: self.clock.now_ms(),
+        });
     }
 
     /// Looks an identity up: among the events of this wave, of this round, of the round in flight, in the
@@ -441,6 +468,7 @@ impl Pending {
             let counter = match outcome {
                 Outcome::Verdict { replayed: false, .. } => &origin.accepted,
                 Outcome::Verdict { replayed: true, .. } => &origin.duplicate,
+                Outcome::Label { .. } => &origin.labels,
                 Outcome::Conflict => &origin.conflict,
                 Outcome::Bad => &origin.quarantined,
                 Outcome::Refused => &origin.refused,

@@ -243,6 +243,35 @@ fn without_room_new_events_are_refused_and_repeats_still_answered() {
     rig.engine.close().unwrap();
 }
 
+#[test]
+fn a_label_is_durable_and_says_whether_its_event_is_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let rig = Rig::open(dir.path());
+    let label = |id: &str| {
+        format!(
+            "{{\"specversion\":\"1.0\",\"type\":\"verdictd.label.v1\",\"source\":\"s\",\"id\":\"l\",\
+             \"data\":{{\"source\":\"pos\",\"id\":\"{id}\",\"label\":1}}}}\n"
+        )
+    };
+    rig.ask(&event("old", 1));
+    let answer = rig.ask(&(event("a", 1) + &label("a") + &label("old") + &label("none")));
+    let known: Vec<_> = answer.outcomes[1..].to_vec();
+    assert_eq!(known, [true, true, false].map(|known| Outcome::Label { known }));
+    let mut text = Vec::new();
+    answer.write_label(3, &mut text);
+    let expected = r#"{"type":"verdictd.label.v1","source":"pos","id":"none","label":1,"known":false}"#;
+    assert_eq!(String::from_utf8(text).unwrap(), expected);
+    // No verdict of its own.
+    assert_eq!(rig.store.committed(), 3);
+    rig.engine.close().unwrap();
+    drop(rig);
+    let rig = Rig::open(dir.path());
+    let kept: Vec<_> = rig.store.labels().unwrap().into_iter().map(|label| label.id).collect();
+    assert_eq!(kept, ["a", "old", "none"]);
+    assert_eq!(rig.store.stats().labels, 3);
+    rig.engine.close().unwrap();
+}
+
 fn carry(rig: &Rig, body: &str, along: Along) -> Answer {
     let (reply, answer) = oneshot::channel();
     let batch = rig.decoder.decode(&Form::Ndjson, Bytes::copy_from_slice(body.as_bytes()), 0);

@@ -293,12 +293,13 @@ impl Shared {
             let begin = Instant::now();
             seat.tended = begin;
             if let Some(writer) = seat.writer.as_mut() {
-                let Along { offsets, quarantine, cursors } = along;
+                let Along { offsets, quarantine, labels, cursors } = along;
                 let named = |name: Arc<str>| name.as_ref().to_owned();
                 writer.commit(&Commit {
                     chunks: chunks.to_vec(),
                     offsets: offsets.into_iter().map(|(name, offset)| (named(name), offset)).collect(),
                     quarantine,
+                    labels,
                     cursors: cursors.into_iter().map(|(name, next)| (named(name), next)).collect(),
                     ..Commit::default()
                 })?;

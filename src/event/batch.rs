@@ -86,9 +86,27 @@ pub struct BadRecord {
     pub raw: Span,
 }
 
+/// What became known later of an event.
+#[derive(Clone, Copy, Debug)]
+pub struct Label {
+    /// Who the event is.
+    pub source: Span,
+    pub id: Span,
+    /// The event's key, where the label carries it.
+    pub key: Option<Span>,
+    /// When it became known, microseconds since 1970.
+    pub time_us: i64,
+    pub value: f64,
+    /// Fingerprint of the event's (source, id), keyed with the store's seed.
+    pub identity: u64,
+    /// Its bytes in the body.
+    pub raw: Span,
+}
+
 #[derive(Clone, Debug)]
 pub enum Item {
     Event(Event),
+    Label(Label),
     Bad(BadRecord),
 }
 

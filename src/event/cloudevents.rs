@@ -33,6 +33,8 @@ pub struct Context {
     pub subject: Found,
     pub time: Found,
     pub partitionkey: Found,
+    /// The data stands in the record, as a member of it, rather than being the record.
+    pub structured: bool,
 }
 
 impl Context {

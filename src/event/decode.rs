@@ -67,6 +67,8 @@ pub struct Decoder {
     pub(super) fields: usize,
     pub(super) event_bytes_max: usize,
     pub(super) seed: u64,
+    /// Plain records are labels.
+    pub(super) labels: bool,
 }
 
 thread_local! {
@@ -86,7 +88,13 @@ impl Decoder {
         let keys = rules.key.pointers.iter().zip(KEY..).map(|(pointer, n)| (pointer, Target::Identity(n)));
         let features = fields.iter().zip(0..).map(|(pointer, n)| (pointer, Target::Feature(n)));
         let trie = Trie::new(identity.into_iter().chain(source).chain(keys).chain(features));
-        Self { trie, fields: fields.len(), event_bytes_max, seed, rules }
+        Self { trie, fields: fields.len(), event_bytes_max, seed, labels: false, rules }
+    }
+
+    /// One by the same rules for labels: every record is one.
+    #[must_use]
+    pub fn for_labels(&self) -> Self {
+        Self { labels: true, ..Self::new(self.rules.clone(), &[], self.event_bytes_max, self.seed) }
     }
 
     /// A body that could not be decoded, as one bad record.

@@ -5,9 +5,10 @@ use super::decode::{Beside, Decoder, LineIds};
 use super::elements::{elements, is_cloud_event, offset};
 use super::fingerprint::{ValueHasher, identity_fingerprint};
 use super::identity::{self, SourceRule};
+use super::label::{self, LABEL_TYPE};
 use super::walk::{Found, JsonFault, Scratch, Walk, keep};
 use super::{
-    BATCH_EVENTS_MAX, BadKind, BadRecord, Event, EventBatch, Field, Form, Item, Pointer, Span, TimeForm, Trie,
+    BATCH_EVENTS_MAX, BadKind, BadRecord, Event, EventBatch, Field, Form, Item, Label, Pointer, Span, TimeForm, Trie,
 };
 use jiter::{Jiter, Peek};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -82,7 +83,8 @@ impl Reader<'_> {
     }
 
     fn cloud_event(&mut self, raw: Span, beside: Beside<'_>) {
-        self.record(raw, Some(Context::default()), beside, |reader, mark, context| {
+        let context = Context { structured: true, ..Context::default() };
+        self.record(raw, Some(context), beside, |reader, mark, context| {
             reader.walk(raw, mark, |walk, jiter, peek| {
                 let context = context.get_or_insert_default();
                 let data = cloudevents::structured(walk, jiter, peek, 0, context)?;
@@ -109,23 +111,29 @@ impl Reader<'_> {
         let text = self.batch.text.len();
         let named = catch_unwind(AssertUnwindSafe(|| {
             let payload = read(self, mark, &mut context).map_err(|stop| stop.to_string())?;
-            let identity = self.identify(context.as_ref(), beside)?;
+            let is_label = self.is_label(context.as_ref());
+            let (identity, value) = if is_label {
+                self.label(raw, context.as_ref()).map(|(identity, value)| (identity, Some(value)))?
+            } else {
+                (self.identify(context.as_ref(), beside)?, None)
+            };
             let seed = self.decoder.seed;
             let fingerprint = identity_fingerprint(seed, self.batch.str(identity.source), self.batch.str(identity.id));
-            Ok((identity, fingerprint, payload))
+            let Identity { source, id, key, time_us } = identity;
+            Ok(match value {
+                Some(value) => Item::Label(Label { source, id, key, time_us, value, identity: fingerprint, raw }),
+                None => {
+                    let fields = offset(mark);
+                    Item::Event(Event { source, id, key, time_us, identity: fingerprint, payload, fields, raw })
+                }
+            })
         }));
         let reason = match named {
-            Ok(Ok((identity, fingerprint, payload))) => {
-                self.batch.items.push(Item::Event(Event {
-                    source: identity.source,
-                    id: identity.id,
-                    key: identity.key,
-                    time_us: identity.time_us,
-                    identity: fingerprint,
-                    payload,
-                    fields: offset(mark),
-                    raw,
-                }));
+            Ok(Ok(item)) => {
+                if matches!(item, Item::Label(_)) {
+                    self.batch.fields.truncate(mark);
+                }
+                self.batch.items.push(item);
                 return;
             }
             Ok(Err(reason)) => reason,
@@ -253,6 +261,43 @@ impl Reader<'_> {
             key = rules.key.attribute(found, text).map_err(|fault| fault.to_string())?;
         }
         Ok(Identity { source, id, key, time_us: time.unwrap_or(self.arrival_us) })
+    }
+
+    fn is_label(&self, context: Option<&Context>) -> bool {
+        let is_typed = |context: &Context| matches!(context.kind, Found::Text(span) if span.in_text(&self.batch.text) == LABEL_TYPE);
+        self.decoder.labels || context.is_some_and(is_typed)
+    }
+
+    /// A label: whose it is, and what it says.
+    fn label(&mut self, raw: Span, context: Option<&Context>) -> Result<(Identity, f64), String> {
+        let rules = &self.decoder.rules;
+        let text = &mut self.batch.text;
+        let found = &self.scratch.found;
+        let at = |n: u32| found.get(n as usize).copied().unwrap_or_default();
+        if let Some(context) = context {
+            context.check(text)?;
+        }
+        let members = label::members(raw.of(self.body), context.is_some_and(|context| context.structured))?;
+        let own = |pointer: &Pointer| pointer.to_string();
+        let source = match (members.source()?, &rules.source) {
+            (Some(source), _) => keep(text, source),
+            (None, SourceRule::Pointer { pointer, otherwise }) if context.is_none() => {
+                let found = identity::source(at(SOURCE), &|| own(pointer)).map_err(|fault| fault.to_string())?;
+                found.unwrap_or_else(|| keep(text, otherwise))
+            }
+            (None, rule) => keep(text, rule.otherwise()),
+        };
+        let (id, key, time) = if let Some(context) = context {
+            let key = members.key()?.map(|key| Found::Text(keep(text, &key)));
+            (keep(text, &members.id()?), rules.key.attribute(key.unwrap_or_default(), text), context.time)
+        } else {
+            let id = identity::id(at(ID), &|| own(&rules.id), text).map_err(|fault| fault.to_string())?;
+            (id, rules.key.key(found.get(KEY as usize..).unwrap_or_default(), text), at(TIME))
+        };
+        let form = if context.is_some() { &TimeForm::Rfc3339 } else { &rules.time_form };
+        let time = identity::time(time, form, &|| own(&rules.time), text).map_err(|fault| fault.to_string())?;
+        let key = key.map_err(|fault| fault.to_string())?;
+        Ok((Identity { source, id, key, time_us: time.unwrap_or(self.arrival_us) }, members.value()?))
     }
 
     /// With source and id as far as they were found.

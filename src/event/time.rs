@@ -19,7 +19,7 @@ pub enum TimeError {
 }
 
 /// How an event's time is written.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TimeForm {
     /// RFC 3339, or a number since 1970 whose unit its size tells ([`Timestamp::from_number`]).
     #[default]

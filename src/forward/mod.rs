@@ -9,6 +9,8 @@
 mod feed;
 pub mod file;
 mod inflight;
+pub mod kafka;
+pub mod mqtt;
 mod status;
 #[cfg(test)]
 mod tests;

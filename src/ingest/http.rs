@@ -36,7 +36,7 @@ impl<I: Intake> EventRoutes<I> {
         Self { intake, budget, limits }
     }
 
-    async fn events(&self, request: Request<Incoming>) -> Result<Response<Reply>, Problem<'static>> {
+    async fn events(&self, request: Request<Incoming>, labels: bool) -> Result<Response<Reply>, Problem<'static>> {
         let form = form(&request)?;
         let expects = request.headers().contains_key(EXPECT);
         let body = request.into_body();
@@ -50,16 +50,17 @@ impl<I: Intake> EventRoutes<I> {
             Err(problem) => return Ok(unread(&problem)),
         };
         match form {
-            Form::Ndjson => self.lines(body, permit).await,
-            Form::CloudEventBatch => self.batch(body, permit).await,
-            form => self.single(form, body, permit).await,
+            Form::Ndjson => self.lines(body, labels, permit).await,
+            Form::CloudEventBatch => self.batch(body, labels, permit).await,
+            form => self.single(Submission { form, body, labels, permit }).await,
         }
     }
 
-    async fn single(&self, form: Form, body: Bytes, permit: Permit) -> Result<Response<Reply>, Problem<'static>> {
-        let answer = self.intake.submit(Submission { form, body, permit }).await?;
+    async fn single(&self, submission: Submission) -> Result<Response<Reply>, Problem<'static>> {
+        let answer = self.intake.submit(submission).await?;
         match answer.outcome(0) {
-            Outcome::Verdict { replayed } => {
+            outcome @ (Outcome::Verdict { .. } | Outcome::Label { .. }) => {
+                let replayed = outcome == Outcome::Verdict { replayed: true };
                 let mut out = Vec::with_capacity(reply::VERDICT_BYTES);
                 answer.write_verdict(0, &mut out);
                 if out.is_empty() {
@@ -72,7 +73,7 @@ impl<I: Intake> EventRoutes<I> {
         }
     }
 
-    async fn batch(&self, body: Bytes, mut permit: Permit) -> Result<Response<Reply>, Problem<'static>> {
+    async fn batch(&self, body: Bytes, labels: bool, mut permit: Permit) -> Result<Response<Reply>, Problem<'static>> {
         let events = batch_events(&body);
         let cost = events * EVENT_COST_BYTES;
         if permit.bytes() + cost > self.budget.bytes() {
@@ -85,17 +86,17 @@ impl<I: Intake> EventRoutes<I> {
             return Err(Problem::busy("the memory for requests is in use"));
         };
         permit.merge(paid);
-        let answer = self.intake.submit(Submission { form: Form::CloudEventBatch, body, permit }).await?;
+        let answer = self.intake.submit(Submission { form: Form::CloudEventBatch, body, labels, permit }).await?;
         Ok(reply::whole(StatusCode::OK, reply::NDJSON, reply::lines_of(answer)))
     }
 
-    async fn lines(&self, mut body: Bytes, permit: Permit) -> Result<Response<Reply>, Problem<'static>> {
+    async fn lines(&self, mut body: Bytes, labels: bool, permit: Permit) -> Result<Response<Reply>, Problem<'static>> {
         let Some(slice) = slices::next(&mut body) else {
             return Ok(reply::whole(StatusCode::OK, reply::NDJSON, Bytes::new()));
         };
         let is_all = body.is_empty();
         let (intake, budget) = (Arc::clone(&self.intake), self.budget.clone());
-        let work = Slices { intake, budget, wait: self.limits.budget_wait, rest: body, _paid: permit };
+        let work = Slices { intake, budget, wait: self.limits.budget_wait, labels, rest: body, _paid: permit };
         let first = reply::lines_of(work.submit(slice).await?);
         if is_all {
             return Ok(reply::whole(StatusCode::OK, reply::NDJSON, first));
@@ -130,11 +131,9 @@ impl<I: Intake> EventRoutes<I> {
 impl<I: Intake> Routes for EventRoutes<I> {
     async fn handle(&self, request: Request<Incoming>) -> Response<Reply> {
         let result = match (request.uri().path(), request.method()) {
-            ("/v1/events", &Method::POST) => self.events(request).await,
+            ("/v1/events", &Method::POST) => self.events(request, false).await,
+            ("/v1/labels", &Method::POST) => self.events(request, true).await,
             ("/v1/verdicts", &Method::GET) => self.find(request.uri().query().unwrap_or_default()).await,
-            ("/v1/labels", &Method::POST) => {
-                Err(Problem::new(ProblemKind::NotImplemented, "labels are not taken by this version"))
-            }
             ("/v1/events" | "/v1/labels", _) => return not_allowed("POST"),
             ("/v1/verdicts", _) => return not_allowed("GET"),
             _ => Err(Problem::new(ProblemKind::NotFound, "expected POST /v1/events or GET /v1/verdicts")),
@@ -148,6 +147,7 @@ struct Slices<I> {
     intake: Arc<I>,
     budget: Budget,
     wait: Duration,
+    labels: bool,
     rest: Bytes,
     /// What the whole body was paid with.
     _paid: Permit,
@@ -156,7 +156,7 @@ struct Slices<I> {
 impl<I: Intake> Slices<I> {
     async fn submit(&self, slice: slices::Slice) -> Result<I::Answer, Problem<'static>> {
         let permit = slices::pay(&slice, &*self.intake, &self.budget, self.wait).await?;
-        self.intake.submit(Submission { form: Form::Ndjson, body: slice.body, permit }).await
+        self.intake.submit(Submission { form: Form::Ndjson, body: slice.body, labels: self.labels, permit }).await
     }
 
     /// The lines of the slices that are left, slice by slice. The request is whole by now, so its client

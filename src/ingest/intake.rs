@@ -13,6 +13,8 @@ use tokio::sync::watch;
 pub struct Submission {
     pub form: Form,
     pub body: Bytes,
+    /// They are labels rather than events.
+    pub labels: bool,
     /// Memory paid for: the body, and what decoding and answering it cost. To be held until the answer falls.
     pub permit: Permit,
 }
@@ -23,6 +25,10 @@ pub enum Outcome<'a> {
     /// It has a durable verdict; `replayed` when an earlier arrival made it.
     Verdict {
         replayed: bool,
+    },
+    /// A label, and durable; `known` when its event has a verdict.
+    Label {
+        known: bool,
     },
     Problem(Problem<'a>),
 }
@@ -49,13 +55,14 @@ pub trait Answer: Send + 'static {
     }
     /// What became of event `n`, counted from 0 in the order of the body.
     fn outcome(&self, n: usize) -> Outcome<'_>;
-    /// Appends verdict `n` as one JSON object without a line end; called only where the outcome is a verdict.
+    /// Appends verdict `n`, or the answer to label `n`, as one JSON object without a line end; called only where
+    /// the outcome is one of them.
     fn write_verdict(&self, n: usize, out: &mut Vec<u8>);
     /// Appends a line an event, in order: its verdict or its problem.
     fn write_lines(&self, out: &mut Vec<u8>) {
         for n in 0..self.len() {
             match self.outcome(n) {
-                Outcome::Verdict { .. } => self.write_verdict(n, out),
+                Outcome::Verdict { .. } | Outcome::Label { .. } => self.write_verdict(n, out),
                 Outcome::Problem(problem) => problem.write_json(out),
             }
             out.push(b'\n');

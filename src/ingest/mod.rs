@@ -21,6 +21,7 @@ pub mod file;
 mod files;
 mod http;
 mod intake;
+pub mod kafka;
 mod limits;
 pub mod lines;
 mod listen;

@@ -2,6 +2,8 @@
 //! users see it, the waits between tries, what a client needs for TLS.
 
 mod backoff;
+pub mod kafka;
+pub mod mqtt;
 mod state;
 mod tls;
 

@@ -1,12 +1,13 @@
 //! What the admin socket shows: the daemon's parts, looked at from outside.
 
 use super::metrics;
+use super::sources::SourceView;
 use super::status;
 use crate::config::{Config, DiskPlan, MemoryPlan};
-use crate::engine::{Engine, Origin};
+use crate::engine::Engine;
 use crate::event::Budget;
 use crate::forward::SinkStatus;
-use crate::ingest::{Admin, Connections, Health};
+use crate::ingest::{Admin, Health};
 use crate::model::Bundle;
 use crate::store::{Room, Store};
 use std::sync::Arc;
@@ -26,14 +27,6 @@ pub struct View {
     pub sinks: Vec<Arc<SinkStatus>>,
     pub started: Instant,
     pub stopping: AtomicBool,
-}
-
-/// One source and its listener.
-pub struct SourceView {
-    pub origin: Arc<Origin>,
-    pub kind: &'static str,
-    pub address: String,
-    pub connections: Arc<Connections>,
 }
 
 impl Admin for View {

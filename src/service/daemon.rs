@@ -7,14 +7,14 @@
 //! | 3 | engine | sinks: drain, at most [`SINK_DRAIN_MAX`] |
 //! | 4 | sinks, sources, admin socket | store: cursors, close |
 
-use super::admin::{SourceView, View};
+use super::admin::View;
 use super::build::{BuildError, Built, build};
-use super::intake::SourceIntake;
-use crate::config::{Config, EventMapping, SinkKind, SourceKind, SourceMapping, WhenFull, files};
-use crate::engine::{Courier, Delivery, Engine, Failure, Origin, Parts};
-use crate::event::{Budget, Decoder, IdentityRules, KeyRule, SourceRule, TimeForm};
-use crate::forward::{self, Filter, SinkStatus, file};
-use crate::ingest::{AdminRoutes, EventRoutes, Limits, ListenError, ListenOptions, Listener, Places, TlsFiles, serve};
+use super::sinks::Sinks;
+use super::sources::{Sources, listen_options};
+use crate::config::{Config, WhenFull};
+use crate::engine::{Courier, Delivery, Engine, Failure, Parts};
+use crate::event::Budget;
+use crate::ingest::{AdminRoutes, Limits, ListenError, Listener, serve};
 use crate::store::{self, Opened, SinkDecl, SinkStart, Store, StoreError};
 use rustix::fs::Mode;
 use std::io;
@@ -43,6 +43,8 @@ pub enum DaemonError {
     Listen(#[from] ListenError),
     #[error("{key}: cannot read {}: {error}", path.display())]
     Secret { key: String, path: PathBuf, error: io::Error },
+    #[error("{0}: this type cannot be run yet")]
+    NotYet(String),
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
     #[error("a bug stopped the engine: {0}")]
@@ -155,38 +157,12 @@ impl Tasks {
         let limits = limits(&config);
         let bodies = usize::try_from(built.memory.admitted).unwrap_or(usize::MAX);
         let budget = Budget::new(bodies.max(limits.budget_bytes_min()));
-        let places = Places::new(limits.connections_max);
-        let mut sources = Vec::new();
-        for source in &config.sources {
-            let SourceKind::Http(endpoint) = &source.kind;
-            let listener = Listener::bind(&listen_options(endpoint, &limits))?.sharing(&places);
-            let origin = Arc::new(Origin::new(&source.name));
-            sources.push(SourceView {
-                origin: Arc::clone(&origin),
-                kind: "http",
-                address: listener.address().to_string(),
-                connections: listener.connections(),
-            });
-            let rules = rules(&source.name, &source.event)?;
-            let pointers = built.bundle.features().pointers();
-            let intake = SourceIntake {
-                engine: Arc::clone(engine),
-                store: Arc::clone(store),
-                decoder: Decoder::new(rules, pointers, config.limits.event.as_usize(), store.seed()),
-                origin,
-            };
-            let routes = EventRoutes::new(Arc::new(intake), budget.clone(), limits.clone());
-            self.sources.spawn(serve(listener, routes, stop_sources.subscribe()));
-        }
-        let admin_limits = Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..limits };
+        let admin_limits = Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..limits.clone() };
         let admin = Listener::bind(&listen_options(&config.admin, &admin_limits))?;
-        let mut sinks = Vec::new();
-        for sink in &config.sinks {
-            let status = Arc::new(SinkStatus::new(&sink.name, "file", sink_target(sink)));
-            sinks.push(Arc::clone(&status));
-            let options = sink_options(sink);
-            self.sinks.spawn(file::run(options, Arc::clone(store), status, stop_sinks.subscribe()));
-        }
+        let (bundle, stop) = (&built.bundle, &stop_sources);
+        let starting = Sources { config: &config, bundle, store, engine, budget: &budget, limits: &limits, stop };
+        let sources = starting.start(&mut self.sources)?;
+        let sinks = Sinks { config: &config, store, engine, stop: &stop_sinks }.start(&mut self.sinks);
         let view = Arc::new(View {
             memory: built.memory,
             disk: built.disk,
@@ -200,9 +176,9 @@ impl Tasks {
             stopping: AtomicBool::new(false),
             config,
         });
-        let listening = view.sources.iter().map(|source| source.address.as_str()).collect::<Vec<_>>().join(", ");
+        let from = view.sources.iter().map(|source| source.place.as_str()).collect::<Vec<_>>().join(", ");
         let ready_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        tracing::info!(ready_ms, model = view.bundle.label(), listening, "ready");
+        tracing::info!(ready_ms, model = view.bundle.label(), from, "ready");
         self.admin.spawn(serve(admin, AdminRoutes(Arc::clone(&view)), stop_admin.subscribe()));
 
         let failure = tokio::select! {
@@ -271,70 +247,6 @@ fn limits(config: &Config) -> Limits {
         body_bytes_max: body,
         body_timeout: config.limits.timeout.duration(),
         ..Limits::default()
-    }
-}
-
-fn listen_options(endpoint: &crate::config::Endpoint, limits: &Limits) -> ListenOptions {
-    ListenOptions {
-        listen: endpoint.listen.clone(),
-        socket_mode: endpoint.socket_mode,
-        socket_group: endpoint.socket_group.clone(),
-        tls: endpoint.tls.as_ref().map(|tls| TlsFiles {
-            cert: tls.cert_file.clone(),
-            key: tls.key_file.clone(),
-            client_ca: tls.client_ca_file.clone(),
-        }),
-        token_file: endpoint.token_file.clone(),
-        limits: limits.clone(),
-    }
-}
-
-fn rules(source: &str, mapping: &EventMapping) -> Result<IdentityRules, DaemonError> {
-    let hmac_key = match &mapping.key.hmac_key_file {
-        None => None,
-        Some(path) => Some(files::read_hmac_key(path).map_err(|error| DaemonError::Secret {
-            key: format!("sources.{source}.event.key.hmac-key-file"),
-            path: path.clone(),
-            error,
-        })?),
-    };
-    Ok(IdentityRules {
-        id: mapping.id.clone(),
-        time: mapping.time.clone(),
-        time_form: TimeForm::Any,
-        source: match &mapping.source {
-            SourceMapping::Name => SourceRule::Fixed(source.to_owned()),
-            SourceMapping::Fixed(text) => SourceRule::Fixed(text.clone()),
-            SourceMapping::Pointer(pointer) => {
-                SourceRule::Pointer { pointer: pointer.clone(), otherwise: source.to_owned() }
-            }
-        },
-        key: KeyRule { pointers: mapping.key.pointers.clone(), fixed: None, hmac_key },
-    })
-}
-
-fn sink_target(sink: &crate::config::Sink) -> String {
-    let SinkKind::File(options) = &sink.kind;
-    options.path.display().to_string()
-}
-
-fn sink_options(sink: &crate::config::Sink) -> file::Options {
-    let SinkKind::File(options) = &sink.kind;
-    let some = |n: u64| (n > 0).then_some(n);
-    file::Options {
-        name: sink.name.clone(),
-        path: options.path.clone(),
-        rotation: file::Rotation {
-            size: some(options.rotate_size.bytes()),
-            age: some(options.rotate_age.as_milliseconds()).map(Duration::from_millis),
-            keep: (options.keep > 0).then_some(options.keep),
-        },
-        sync_interval: options.sync_interval.duration(),
-        encoding: match sink.encoding {
-            crate::config::Encoding::Json => forward::Encoding::Json,
-            crate::config::Encoding::CloudEvents => forward::Encoding::CloudEvents,
-        },
-        filter: Filter(sink.decisions.clone()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Joins a source to the engine: decodes, submits, and says in the source's terms what became of it.
 
 use crate::engine::{self, Along, Engine, Origin};
-use crate::event::{Assembly, BadKind, Decoder, EventBatch, Form, Item, LineIds, Permit, Timestamp};
+use crate::event::{Assembly, BadKind, Decoder, EventBatch, Item, LineIds, Permit, Timestamp};
 use crate::ingest::{Answer, Intake, Outcome, Problem, ProblemKind, Submission};
 use crate::store::Store;
 use crate::verdict::write_json;
@@ -17,17 +17,21 @@ use tokio::sync::oneshot;
 pub struct SourceIntake {
     pub engine: Arc<Engine>,
     pub store: Arc<Store>,
-    pub decoder: Decoder,
+    decoder: Decoder,
+    /// For what comes as labels.
+    label_decoder: Decoder,
     pub origin: Arc<Origin>,
 }
 
 impl SourceIntake {
-    /// Decodes a body. The decoder catches the panics of single records; should it panic itself, the whole
-    /// body is one bad record: it must not bring the process down at each repeat.
-    fn decode(&self, form: &Form, body: &Bytes) -> EventBatch {
-        self.decoded(body, || self.decoder.decode(form, body.clone(), Timestamp::now().0))
+    /// A source whose records `decoder` reads: events, or labels where it is one for labels.
+    #[must_use]
+    pub fn new(engine: Arc<Engine>, store: Arc<Store>, decoder: Decoder, origin: Arc<Origin>) -> Self {
+        Self { label_decoder: decoder.for_labels(), engine, store, decoder, origin }
     }
 
+    /// Decodes a body. The decoder catches the panics of single records; should it panic itself, the whole
+    /// body is one bad record: it must not bring the process down at each repeat.
     fn decoded(&self, body: &Bytes, decode: impl FnOnce() -> EventBatch) -> EventBatch {
         let batch = catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
             let reason = "internal error while decoding";
@@ -70,8 +74,10 @@ impl Intake for SourceIntake {
     type Answer = engine::Answer;
 
     async fn submit(&self, submission: Submission) -> Result<engine::Answer, Problem<'static>> {
-        let Submission { form, body, permit } = submission;
-        let answer = self.ask(self.decode(&form, &body), Some(permit), Along::default()).await?;
+        let Submission { form, body, labels, permit } = submission;
+        let decoder = if labels { &self.label_decoder } else { &self.decoder };
+        let batch = self.decoded(&body, || decoder.decode(&form, body.clone(), Timestamp::now().0));
+        let answer = self.ask(batch, Some(permit), Along::default()).await?;
         let all_refused = answer.outcomes.iter().all(|outcome| *outcome == engine::Outcome::Refused);
         match &answer.refusal {
             Some(why) if all_refused => Err(Problem::busy(why.to_string())),
@@ -143,6 +149,7 @@ impl Answer for engine::Answer {
 
     fn write_verdict(&self, n: usize, out: &mut Vec<u8>) {
         self.write_verdict(n, out);
+        self.write_label(n, out);
     }
 
     fn write_lines(&self, out: &mut Vec<u8>) {
@@ -150,6 +157,7 @@ impl Answer for engine::Answer {
             match (record, describe(self, n, outcome)) {
                 (Some(record), _) => write_json(&record.verdict, out),
                 (None, Outcome::Problem(problem)) => problem.write_json(out),
+                (None, Outcome::Label { .. }) => self.write_label(n, out),
                 (None, Outcome::Verdict { .. }) => lost().write_json(out),
             }
             out.push(b'\n');
@@ -161,6 +169,7 @@ impl Answer for engine::Answer {
 fn describe(answer: &engine::Answer, n: usize, outcome: engine::Outcome) -> Outcome<'_> {
     let problem = match outcome {
         engine::Outcome::Verdict { replayed, .. } => return Outcome::Verdict { replayed },
+        engine::Outcome::Label { known } => return Outcome::Label { known },
         engine::Outcome::Conflict => {
             Problem::new(ProblemKind::Conflict, "expected the payload that this id first came with; found another")
         }
@@ -176,6 +185,7 @@ fn describe(answer: &engine::Answer, n: usize, outcome: engine::Outcome) -> Outc
     let text = |span| answer.batch.str(span).into();
     let (source, id) = match answer.batch.items.get(n) {
         Some(Item::Event(event)) => (Some(text(event.source)), Some(text(event.id))),
+        Some(Item::Label(label)) => (Some(text(label.source)), Some(text(label.id))),
         Some(Item::Bad(bad)) => (Some(text(bad.source)), bad.id.map(text)),
         None => (None, None),
     };

@@ -1,6 +1,7 @@
 //! OpenMetrics text, made at each scrape from the parts' own counters.
 
 use super::admin::View;
+use super::sources::{SourceView, Way};
 use super::status::{lag, resident_bytes, window_in_force_ms};
 use crate::link::Trouble;
 use crate::model;
@@ -46,11 +47,6 @@ impl Snapshot {
         let stats = view.store.stats();
         let mut families = Vec::new();
         let mut add = |name, help, counter, values| families.push(Family { name, help, counter, values });
-        let number = |value: u64| {
-            #[allow(clippy::cast_precision_loss)] // shown, not counted with
-            let value = value as f64;
-            value
-        };
         let load = |value: &AtomicU64| number(value.load(Relaxed));
 
         let mut values = Vec::new();
@@ -72,11 +68,7 @@ impl Snapshot {
             .into_iter()
             .map(|((decision, model), count)| (vec![("decision", decision), ("model", model)], number(count)));
         add("verdicts", "Verdicts made", true, values.collect());
-        let connections = view
-            .sources
-            .iter()
-            .map(|source| (vec![("source", source.origin.name.clone())], load(&source.connections.open)));
-        add("connections", "Connections open", false, connections.collect());
+        source_families(view, &mut add);
 
         let by_sink = |value: &dyn Fn(&crate::forward::SinkStatus) -> f64| {
             view.sinks.iter().map(|sink| (vec![("sink", sink.name.clone())], value(sink))).collect::<Vec<_>>()
@@ -133,6 +125,43 @@ impl Snapshot {
         add("build_info", "This build", false, vec![(version, 1.0)]);
         Self(families)
     }
+}
+
+/// The links of the sources.
+fn source_families(view: &View, add: &mut impl FnMut(&'static str, &'static str, bool, Vec<(Vec<Label>, f64)>)) {
+    let of = |source: &SourceView| ("source", source.origin.name.clone());
+    let (mut connections, mut up, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut reconnects, mut incidents) = (Vec::new(), Vec::new());
+    for source in &view.sources {
+        match &source.way {
+            Way::Listener(open) => {
+                connections.push((vec![of(source)], number(open.open.load(Relaxed))));
+                up.push((vec![of(source)], 1.0));
+            }
+            Way::Reader(status) => {
+                up.push((vec![of(source)], f64::from(u8::from(status.link.is_up()))));
+                for trouble in Trouble::ALL {
+                    let labels = vec![of(source), ("kind", trouble.name().to_owned())];
+                    errors.push((labels, number(status.link.errors(trouble))));
+                }
+                reconnects.push((vec![of(source)], number(status.reconnects.load(Relaxed))));
+                for (what, count) in status.counts() {
+                    incidents.push((vec![of(source), ("what", what.to_owned())], number(count)));
+                }
+            }
+        }
+    }
+    add("connections", "Connections open", false, connections);
+    add("source_up", "1 while the source is there to give events", false, up);
+    add("source_errors", "Errors of the source", true, errors);
+    add("source_reconnects", "Connected or opened again after a failure", true, reconnects);
+    add("source_incidents", "What a source came upon, by its own names", true, incidents);
+}
+
+fn number(value: u64) -> f64 {
+    #[allow(clippy::cast_precision_loss)] // shown, not counted with
+    let value = value as f64;
+    value
 }
 
 impl Collector for Snapshot {

@@ -4,11 +4,16 @@ mod admin;
 mod allocator;
 mod aside;
 mod build;
+mod clients;
 mod daemon;
 mod demo;
 mod intake;
 pub mod log;
 mod metrics;
+mod rules;
+mod sinks;
+mod source_options;
+mod sources;
 mod status;
 
 pub use build::{BuildError, Built, build};

@@ -1,11 +1,12 @@
 //! `status --json`: one object, a member a part.
 
 use super::admin::View;
+use super::sources::{SourceView, Way};
 use crate::forward::SinkStatus;
 use crate::link::{LinkState, Trouble};
 use crate::model;
 use crate::store::{Room, Stats, Store, WindowCut};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -86,19 +87,37 @@ pub fn status(view: &View) -> Value {
     })
 }
 
-fn source(source: &super::admin::SourceView) -> Value {
+fn source(source: &SourceView) -> Value {
     let origin = &source.origin;
-    json!({
+    let mut shown = json!({
         "name": origin.name,
         "type": source.kind,
-        "listen": source.address,
-        "connections": source.connections.open.load(Relaxed),
+        "from": source.place,
         "accepted": origin.accepted.load(Relaxed),
         "duplicate": origin.duplicate.load(Relaxed),
         "conflict": origin.conflict.load(Relaxed),
         "quarantined": origin.quarantined.load(Relaxed),
         "refused": origin.refused.load(Relaxed),
-    })
+    });
+    let of_way = match &source.way {
+        Way::Listener(connections) => json!({
+            "up": true,
+            "connections": connections.open.load(Relaxed),
+        }),
+        Way::Reader(status) => json!({
+            "up": status.link.is_up(),
+            "errors": errors(&status.link),
+            "last-error": last_error(&status.link),
+            "reconnects": status.reconnects.load(Relaxed),
+            "counts": status.counts().into_iter().map(|(name, n)| (name.to_owned(), n.into())).collect::<Map<_, _>>(),
+        }),
+    };
+    if let Value::Object(members) = &mut shown {
+        for more in [&source.facts, &of_way] {
+            members.extend(more.as_object().cloned().unwrap_or_default());
+        }
+    }
+    shown
 }
 
 fn sink(store: &Store, sink: &SinkStatus) -> Value {
@@ -154,6 +173,14 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
     let room = view.store.room();
     if room != Room::Yes {
         lines.push(format!("nothing new is taken: {room}"));
+    }
+    for source in &view.sources {
+        let Way::Reader(status) = &source.way else { continue };
+        if !status.link.is_up() {
+            let why = status.link.last_error().map(|error| error.text).unwrap_or_default();
+            lines.push(format!("source {} is down: {why}", status.name));
+        }
+        lines.extend(status.warnings().into_iter().map(|line| format!("source {}: {line}", status.name)));
     }
     for sink in view.sinks.iter().filter(|sink| !sink.link.is_up()) {
         let why = sink.link.last_error().map(|error| error.text).unwrap_or_default();

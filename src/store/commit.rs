@@ -1,6 +1,7 @@
 //! What one commit carries, and what it gives back.
 
 use super::chunk::Chunk;
+use super::label::Label;
 use super::quarantine::QuarantineEntry;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ pub struct Commit {
     /// Offsets of sources: name, bytes (at most [`super::OFFSET_BYTES_MAX`]).
     pub offsets: Vec<(String, Vec<u8>)>,
     pub quarantine: Vec<QuarantineEntry>,
+    pub labels: Vec<Label>,
     /// Quarantine entries to remove.
     pub quarantine_drop: Vec<u64>,
     /// Sink cursors to move in this very commit: name, next sequence. One never moves back.
@@ -25,6 +27,7 @@ impl Commit {
         self.chunks.is_empty()
             && self.offsets.is_empty()
             && self.quarantine.is_empty()
+            && self.labels.is_empty()
             && self.quarantine_drop.is_empty()
             && self.cursors.is_empty()
     }

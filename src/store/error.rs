@@ -31,9 +31,16 @@ pub enum StoreError {
     /// A commit whose records do not follow on what is committed; nothing of it was written.
     #[error("a commit starts at sequence {found}, the log goes on at {expected}")]
     OutOfOrder { found: u64, expected: u64 },
+    /// A name under which no cursor is stored.
+    #[error("there is no cursor of a sink {name:?}; there is {}", listed(there))]
+    NoSuchCursor { name: String, there: Vec<String> },
     /// A name that no open sink has.
     #[error("no sink named {0:?} was declared when the store was opened")]
     NoSuchSink(String),
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none at all".to_owned() } else { names.join(", ") }
 }
 
 impl StoreError {

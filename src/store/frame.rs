@@ -4,7 +4,8 @@
 //!
 //! ```text
 //!  0  3  magic  F5 76 64
-//!  3  1  kind   'L' log chunk, 'O' source offset, 'C' sink cursor, 'Q' quarantine part, 'M' meta
+//!  3  1  kind   'L' log chunk, 'O' source offset, 'C' sink cursor, 'Q' quarantine part, 'M' meta,
+//!              'B' labels
 //!  4  1  version of this layout and of the body's: 1
 //!  5  1  flags  bit 0: the body is an lz4 block after its raw length (u16)
 //!  6  2  length of what follows the header, bytes
@@ -38,6 +39,7 @@ pub enum Kind {
     Cursor,
     Quarantine,
     Meta,
+    Label,
 }
 
 impl Kind {
@@ -48,11 +50,14 @@ impl Kind {
             Self::Cursor => b'C',
             Self::Quarantine => b'Q',
             Self::Meta => b'M',
+            Self::Label => b'B',
         }
     }
 
     fn of(tag: u8) -> Option<Self> {
-        [Self::Log, Self::Offset, Self::Cursor, Self::Quarantine, Self::Meta].into_iter().find(|kind| kind.tag() == tag)
+        [Self::Log, Self::Offset, Self::Cursor, Self::Quarantine, Self::Meta, Self::Label]
+            .into_iter()
+            .find(|kind| kind.tag() == tag)
     }
 }
 

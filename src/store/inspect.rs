@@ -8,6 +8,7 @@ use super::chunk::Chunk;
 use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::keys;
+use super::label;
 use super::layout::{self, Layout};
 use super::lock::Lock;
 use super::medium::{self, Medium};
@@ -44,6 +45,8 @@ pub struct Report {
     /// Source name, length of its offset.
     pub offsets: Vec<(String, usize)>,
     pub quarantine: Vec<QuarantineInfo>,
+    /// Labels kept.
+    pub labels: u64,
     /// Damaged stores set aside by earlier starts.
     pub set_aside: u64,
     /// Sequences that were lost and reported by earlier starts.
@@ -221,7 +224,7 @@ impl Inspector {
         dir: &Path,
     ) -> Result<(), StoreError> {
         let mut known = None;
-        for family in [keys::CURSOR, keys::LOG, keys::META, keys::OFFSET, keys::QUARANTINE] {
+        for family in [keys::CURSOR, keys::LOG, keys::META, keys::OFFSET, keys::QUARANTINE, keys::LABEL] {
             for entry in medium.scan(family, &[family]) {
                 let (key, value) = entry?;
                 report.live_bytes += value.len() as u64;
@@ -283,6 +286,12 @@ fn check_value(
             is_whole
         }
         Some(&keys::QUARANTINE) => body(Kind::Quarantine).is_some(),
+        Some(&keys::LABEL) => {
+            body(Kind::Label).and_then(|body| label::decode(&body).ok()).is_some_and(|(_, labels)| {
+                report.labels += labels.len() as u64;
+                true
+            })
+        }
         _ => body(Kind::Meta).is_some_and(|body| match state::meta_name(&body) {
             Ok(state::STATE) => {
                 *known = State::decode(&body).ok();

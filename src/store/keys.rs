@@ -7,6 +7,7 @@
 //! p <n, u8>                             filler
 //! q <sequence, u64 BE> <part, u16 BE>   quarantine
 //! v <first sequence, u64 BE>            log chunk (verdicts)
+//! w <first number, u64 BE>              label chunk
 //! ```
 //!
 //! The log engine keeps up to 16 neighbours in a page and rewrites the page after ten changes to it. The small
@@ -19,6 +20,7 @@ pub const META: u8 = b'm';
 pub const OFFSET: u8 = b'o';
 pub const FILLER: u8 = b'p';
 pub const QUARANTINE: u8 = b'q';
+pub const LABEL: u8 = b'w';
 
 /// Fillers: enough that the page of the small values splits off and is never merged again.
 pub const FILLERS: u8 = 32;
@@ -32,6 +34,12 @@ pub const NAME_BYTES_MAX: usize = 512;
 
 pub fn log(first: u64) -> [u8; 9] {
     let mut key = [LOG; 9];
+    key[1..].copy_from_slice(&first.to_be_bytes());
+    key
+}
+
+pub fn label(first: u64) -> [u8; 9] {
+    let mut key = [LABEL; 9];
     key[1..].copy_from_slice(&first.to_be_bytes());
     key
 }

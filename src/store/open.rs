@@ -5,6 +5,7 @@ use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::index::Index;
 use super::keys;
+use super::label::LabelLog;
 use super::layout::{self, Layout};
 use super::lock::Lock;
 use super::medium::{Batch, Medium};
@@ -75,15 +76,18 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
 
     let (sinks, orphans) = read_cursors(&medium, options, &state)?;
     let quarantined = read_quarantine(&medium)?;
+    let (labels, damaged_labels) = read_labels(&medium)?;
+    recovery.set_aside_now += damaged_labels;
     let figures = Figures::default();
     let quarantine_bytes: u64 = quarantined.iter().map(|entry| entry.2).sum();
-    let live = folded.live + quarantine_bytes;
+    let live = folded.live + quarantine_bytes + labels.bytes();
     for (figure, value) in [
         (&figures.quarantine_entries, quarantined.len() as u64),
         (&figures.quarantine_bytes, quarantine_bytes),
         (&figures.lost, lost),
         (&figures.set_aside, salvage::count(&layout)),
         (&figures.log_floor, state.log_floor),
+        (&figures.labels, labels.count()),
         (&figures.window_floor, folded.index.floor().max(state.disk_floor)),
     ] {
         figure.store(value, Ordering::Relaxed);
@@ -129,6 +133,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
         merged: None,
         quarantined,
         quarantine_budget: options.quarantine_bytes,
+        labels,
         when_full: options.when_full,
         state_age: 0,
         alarm: CutAlarm::default(),
@@ -158,6 +163,17 @@ fn read_cursors(medium: &Medium, options: &Options, state: &State) -> Result<Cur
         });
     }
     Ok((sinks, stored))
+}
+
+/// The labels there are, and how many chunks of them are damaged.
+fn read_labels(medium: &Medium) -> Result<(LabelLog, u64), StoreError> {
+    let mut labels = LabelLog::default();
+    let mut damaged = 0;
+    for entry in medium.scan(keys::LABEL, &[keys::LABEL]) {
+        let (_, value) = entry?;
+        damaged += u64::from(!labels.note(&value));
+    }
+    Ok((labels, damaged))
 }
 
 /// Sequence, parts and bytes of each entry.

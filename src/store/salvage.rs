@@ -4,7 +4,7 @@
 //! # What comes back
 //!
 //! Of the log every sequence of which a whole chunk is found; of cursors, offsets and meta entries the value
-//! with the highest commit number; of the quarantine every complete entry, also such as were dropped before.
+//! with the highest commit number; of quarantine and labels every complete entry, also such as were dropped before.
 //! What is missing is listed (meta entry `gaps`), counted and reported once.
 //!
 //! # Safe to be cut off
@@ -18,6 +18,7 @@ use super::chunk::Chunk;
 use super::error::StoreError;
 use super::frame::{self, Framed, Kind};
 use super::keys;
+use super::label;
 use super::layout::{self, Layout};
 use super::medium::{Batch, Medium};
 use super::options::Options;
@@ -44,6 +45,8 @@ pub struct Found {
     /// Cursors, offsets and meta entries by key.
     small: BTreeMap<Vec<u8>, SmallValue>,
     quarantine: BTreeMap<(u64, u16), Value>,
+    /// Label chunks by first number.
+    labels: BTreeMap<u64, Value>,
     /// Where the log ended when each generation opened it, as far as known.
     openings: BTreeMap<u64, u64>,
 }
@@ -66,6 +69,15 @@ impl Found {
                 if let Ok(part) = quarantine::decode_part(&body) {
                     let key = (part.sequence, part.number);
                     self.quarantine.insert(key, (commit, body));
+                }
+                return;
+            }
+            Kind::Label => {
+                if let Ok((first, _)) = label::decode(&body) {
+                    let slot = self.labels.entry(first).or_default();
+                    if commit >= slot.0 {
+                        *slot = (commit, body);
+                    }
                 }
                 return;
             }
@@ -231,6 +243,9 @@ fn write_all(medium: &Medium, found: &Found, tip: Option<Tip>) -> Result<u64, St
         if *sequence >= first_part && (*part == 0 || found.quarantine.contains_key(&(*sequence, 0))) {
             batch.put(&keys::quarantine(*sequence, *part), frame::wrap(Kind::Quarantine, *commit, body))?;
         }
+    }
+    for (first, (commit, body)) in &found.labels {
+        batch.put(&keys::label(*first), frame::wrap(Kind::Label, *commit, body))?;
     }
     for (key, (commit, kind, body)) in &found.small {
         batch.put(key, frame::wrap(*kind, *commit, body))?;

@@ -5,6 +5,7 @@ use super::disk::{Disk, Room};
 use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::keys;
+use super::label::{self, Label};
 use super::lock::Lock;
 use super::medium::Medium;
 use super::quarantine::{self, QuarantineEntry, QuarantineInfo};
@@ -38,6 +39,7 @@ pub(crate) struct Figures {
     pub quarantine_entries: AtomicU64,
     pub quarantine_bytes: AtomicU64,
     pub quarantine_evicted: AtomicU64,
+    pub labels: AtomicU64,
     pub set_aside: AtomicU64,
     pub lost: AtomicU64,
 }
@@ -184,6 +186,22 @@ impl Store {
         }))
     }
 
+    /// All labels kept, in the order of their commits. Reads the whole family: for the start and for looks.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn labels(&self) -> Result<Vec<Label>, StoreError> {
+        let mut labels = Vec::new();
+        for entry in self.medium.scan(keys::LABEL, &[keys::LABEL]) {
+            let (_, value) = entry?;
+            let framed = frame::unwrap(Kind::Label, &value).ok();
+            labels.extend(
+                framed.and_then(|framed| label::decode(&framed.body).ok()).into_iter().flat_map(|(_, some)| some),
+            );
+        }
+        Ok(labels)
+    }
+
     /// Entries of the quarantine, ascending, from the sequence `from` on, at most `limit`.
     ///
     /// # Errors
@@ -224,6 +242,7 @@ impl Store {
             quarantine_entries: load(&figures.quarantine_entries),
             quarantine_bytes: load(&figures.quarantine_bytes),
             quarantine_evicted: load(&figures.quarantine_evicted),
+            labels: load(&figures.labels),
             set_aside: load(&figures.set_aside),
             lost: load(&figures.lost),
             orphan_cursors: self.orphans.clone(),

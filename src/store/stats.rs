@@ -24,6 +24,8 @@ pub struct Stats {
     pub quarantine_bytes: u64,
     /// Quarantine entries that went over its budget, since start.
     pub quarantine_evicted: u64,
+    /// Labels kept.
+    pub labels: u64,
     /// Damaged stores set aside in `damaged-<n>` and rebuilt.
     pub set_aside: u64,
     /// Sequences that were durable once and are missing from the log.

@@ -7,6 +7,7 @@ use super::disk::Room;
 use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::keys;
+use super::label::LabelLog;
 use super::medium::Batch;
 use super::merge::{Merged, SmallRun};
 use super::options::WhenFull;
@@ -43,6 +44,7 @@ pub struct Writer {
     pub(crate) merged: Option<Merged>,
     pub(crate) quarantined: VecDeque<(u64, u16, u64)>,
     pub(crate) quarantine_budget: u64,
+    pub(crate) labels: LabelLog,
     pub(crate) when_full: WhenFull,
     pub(crate) tip: TipFile,
     pub(crate) state_age: u32,
@@ -114,6 +116,10 @@ impl Writer {
             pending.insert(&keys::named(keys::OFFSET, name), frame::wrap(Kind::Offset, self.commit, &body));
         }
         let quarantine = self.quarantine(commit, &mut pending);
+        for (key, value) in self.labels.append(&commit.labels, self.commit) {
+            self.live += value.len() as u64 + ENTRY_OVERHEAD;
+            pending.insert(&key, value);
+        }
         for (name, next) in &commit.cursors {
             self.store.advance_cursor(name, *next);
         }
@@ -249,6 +255,12 @@ impl Writer {
         let merging = self.merged.as_ref().and_then(|merged| merged.removed.first().copied());
         self.apply_merge(pending);
         self.trim(delivered.min(merging.unwrap_or(u64::MAX)), (2 * chunks).clamp(TRIM_MIN, TRIM_MAX), pending)?;
+        let floor_ms = self.clock.now_ms().saturating_sub(self.window.length_ms());
+        for (key, bytes) in std::iter::from_fn(|| self.labels.trim(floor_ms)).take(TRIM_MIN) {
+            pending.remove(&key);
+            self.live = self.live.saturating_sub(bytes);
+        }
+        store.figures.labels.store(self.labels.count(), Ordering::Relaxed);
         if self.state_age >= STATE_EVERY {
             self.state_age = 0;
             let body = self.state.encode();

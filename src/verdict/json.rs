@@ -52,7 +52,7 @@ fn write_score(score: Option<f64>, out: &mut Vec<u8>) {
 }
 
 /// Milliseconds since 1970 as RFC 3339 with three decimals always, so that lines align.
-pub(super) fn write_decided(decided_ms: i64, out: &mut Vec<u8>) {
+pub fn write_decided(decided_ms: i64, out: &mut Vec<u8>) {
     if let Ok(instant) = jiff::Timestamp::from_millisecond(decided_ms) {
         let _ = write!(out, "{instant:.3}");
     }

@@ -1,13 +1,17 @@
 //! What the tests share: the file system that cuts the power, child processes, the daemon on a private folder,
-//! a plain HTTP client, a small bundle.
+//! a plain HTTP client, a small bundle, a link that can be cut, brokers.
 //!
 //! Each test file is a crate of its own and uses a part of this, hence the allowance.
 #![allow(dead_code, unused_imports)]
 
 pub mod bundle;
+pub mod certificates;
 pub mod child;
 pub mod daemon;
 pub mod http;
+pub mod kafka;
+pub mod link;
+pub mod mosquitto;
 pub mod powercut_fs;
 pub mod site;
 

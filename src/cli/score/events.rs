@@ -116,6 +116,8 @@ impl Slice<'_> {
         for item in &batch.items {
             match item {
                 Item::Bad(bad) => self.bad(&batch, bad, out)?,
+                // It has no row, and no window that it would count in.
+                Item::Label(_) => {}
                 Item::Event(event) => {
                     let (row, score, reason) = match filled.next() {
                         Some(Ok(n)) => {

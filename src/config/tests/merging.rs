@@ -10,7 +10,7 @@ fn later_files_win_key_by_key() {
     let loaded = parse_all(&[("/e/v.toml", &base), ("/e/conf.d/10.toml", over)]).unwrap();
     assert_eq!(loaded.config.limits.memory, Size::mib(128));
     assert_eq!(loaded.config.limits.connections, 9);
-    let SourceKind::Http(endpoint) = &loaded.config.sources[0].kind;
+    let endpoint = loaded.config.sources[0].kind.endpoint().unwrap();
     assert_eq!(endpoint.listen, Listen::Unix("/over".into()));
     assert_eq!(loaded.origin("limits.memory").to_string(), "/e/conf.d/10.toml:2");
     assert_eq!(loaded.origin("limits.connections").to_string(), "/e/v.toml:6");
@@ -51,10 +51,11 @@ fn every_default_is_what_the_definitions_say() {
     assert_eq!(config.admin.listen.to_string(), "unix:/run/verdictd/admin.sock");
     assert_eq!(config.admin.socket_mode, 0o660);
     let event = &config.sources[0].event;
-    assert_eq!((event.id.to_string(), event.time.to_string()), ("/id".to_owned(), "/time".to_owned()));
+    assert_eq!((event.id.to_string(), event.time.pointer.to_string()), ("/id".to_owned(), "/time".to_owned()));
+    assert!(!event.id_given);
     assert_eq!(event.source, SourceMapping::Name);
     // No fault in any default: a faulty one would be left out in silence.
-    for table in TABLES.iter().filter(|t| !t.path.starts_with("sinks")) {
+    for table in TABLES.iter().filter(|t| t.kind.is_empty() || t.kind == "http") {
         for key in table.keys {
             let path = match table.path {
                 "" => key.name.to_owned(),
@@ -80,12 +81,15 @@ fn a_key_is_a_pointer_or_several_or_hashed() {
         let loaded = parse_one(&format!("{SOURCE}event = {{ key = {toml} }}")).unwrap();
         loaded.config.sources[0].event.key.clone()
     };
-    let pointers = |key: &KeyMapping| key.pointers.iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(pointers(&key("\"/PAN\"")), ["/PAN"]);
-    assert_eq!(pointers(&key("[\"/a\", \"/b/c\"]")), ["/a", "/b/c"]);
+    let pointers = |texts: &[&str], file: Option<&str>| KeyMapping::Pointers {
+        pointers: texts.iter().map(|text| crate::event::Pointer::parse(text).unwrap()).collect(),
+        hmac_key_file: file.map(Into::into),
+    };
+    assert_eq!(key("\"/PAN\""), pointers(&["/PAN"], None));
+    assert_eq!(key("[\"/a\", \"/b/c\"]"), pointers(&["/a", "/b/c"], None));
     let hashed = key("{ pointer = \"/PAN\", hmac-key-file = \"pan.key\" }");
-    assert_eq!(pointers(&hashed), ["/PAN"]);
-    assert_eq!(hashed.hmac_key_file.as_deref(), Some(Path::new("/etc/v/pan.key")));
+    assert_eq!(hashed, pointers(&["/PAN"], Some("/etc/v/pan.key")));
+    assert_eq!(key("\"line-7\""), KeyMapping::Fixed("line-7".to_owned()));
 }
 
 #[test]

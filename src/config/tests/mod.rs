@@ -1,5 +1,6 @@
 //! Promises of the config as a whole.
 
+mod edges;
 mod faults;
 mod merging;
 mod plans;

@@ -25,6 +25,26 @@ fn a_model_that_does_not_fit_is_refused_with_the_numbers() {
 }
 
 #[test]
+fn the_default_budget_holds_a_source_and_a_sink_of_kafka() {
+    let text = starter(&["kafka"], &["kafka"]).unwrap();
+    let config = parse_one(&text).unwrap().config;
+    let plan = MemoryPlan::divide(&config, ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20 }).unwrap();
+    assert!(plan.clients > 16 << 20 && plan.index_events() >= 300_000, "{plan}");
+    // Each one more costs, and what does not fit is refused with the numbers.
+    let many = config.sinks.iter().cycle().take(9).cloned().collect();
+    let error = MemoryPlan::divide(&Config { sinks: many, ..config }, ModelCost::default()).unwrap_err();
+    assert!(error.to_string().contains("clients "), "{error}");
+}
+
+#[test]
+fn http_beside_a_source_and_a_sink_of_kafka_fits_the_default_budget() {
+    let config = parse_one(&starter(&["http", "kafka"], &["kafka"]).unwrap()).unwrap().config;
+    assert_eq!(config.limits.memory, Size::mib(64));
+    let plan = MemoryPlan::divide(&config, ModelCost { weights_bytes: 64 << 10, scratch_bytes: 64 << 10 }).unwrap();
+    assert!(plan.admitted > config.limits.request.bytes(), "{plan}");
+}
+
+#[test]
 fn a_sink_in_the_state_dir_counts_and_one_elsewhere_does_not() {
     let with = |path: &str| {
         let text = format!("{SOURCE}[sinks.a]\ntype = \"file\"\nrotate-size = \"10 MiB\"\nkeep = 4\npath = \"{path}\"");

@@ -9,8 +9,15 @@ fn root() -> &'static Path {
 
 #[test]
 fn the_starter_is_a_config_without_fault_or_warning() {
-    for (sources, sinks) in [(&["http"][..], &["file"][..]), (&["http", "http"], &["file", "file"])] {
-        let loaded = parse_one(&starter(sources, sinks).unwrap()).unwrap();
+    let twice = |types: &[&'static str]| types.iter().chain(types).copied().collect::<Vec<_>>();
+    let pairs = [
+        (vec!["http"], vec!["file"]),
+        (vec!["kafka"], vec!["kafka"]),
+        (SOURCE_TYPES.to_vec(), SINK_TYPES.to_vec()),
+        (twice(SOURCE_TYPES), twice(SINK_TYPES)),
+    ];
+    for (sources, sinks) in pairs {
+        let loaded = parse_one(&starter(&sources, &sinks).unwrap()).unwrap();
         assert_eq!(loaded.config.sources.len(), sources.len());
         assert_eq!(loaded.config.sinks.len(), sinks.len());
         assert_eq!(loaded.warnings, []);
@@ -19,13 +26,16 @@ fn the_starter_is_a_config_without_fault_or_warning() {
 
 #[test]
 fn the_starter_holds_every_key_and_every_default() {
-    let text = starter(&["http"], &["file"]).unwrap();
+    let text = starter(SOURCE_TYPES, SINK_TYPES).unwrap();
+    assert!(text.contains("\nmemory = \"128 MiB\"  # default: \"64 MiB\"\n"), "so many parts need more memory");
+    let text = text + &starter(&["http"], &["file"]).unwrap();
     for table in TABLES {
         for key in table.keys {
             let shown = match key.preset {
                 Preset::Default(default) if key.starter.is_none() => format!("\n{} = {default}\n", key.name),
                 Preset::Default(default) => format!("  # default: {default}\n"),
                 Preset::Required(example) => format!("\n{} = {example}  # required\n", key.name),
+                Preset::Optional(..) if key.starter.is_some() => "  # without it".to_owned(),
                 Preset::Optional(example, _) => format!("\n#{} = {example}  # without it", key.name),
             };
             assert!(text.contains(&shown), "{shown:?} of [{}]", table.path);
@@ -35,21 +45,30 @@ fn the_starter_holds_every_key_and_every_default() {
 
 #[test]
 fn what_the_starter_comments_out_is_taken_as_well() {
-    let text = starter(&["http"], &["file"]).unwrap();
-    // TLS is for TCP only.
-    let without = |line: &&str| !line.starts_with("#tls") && !line.starts_with("# ");
-    let all: Vec<&str> = text.lines().filter(without).map(|line| line.trim_start_matches('#')).collect();
-    assert_eq!(faults(&all.join("\n")), [""; 0]);
-    // And the TLS table, on TCP.
-    let tls = text.lines().find(|line| line.starts_with("#tls")).unwrap().trim_start_matches('#');
-    let source = "[sources.a]\ntype = \"http\"\nlisten = \"10.0.0.1:80\"\n";
-    assert_eq!(faults(&format!("{source}{tls}")), [""; 0]);
+    for (sources, sinks) in
+        SOURCE_TYPES.iter().map(|t| ([*t], vec![])).chain(SINK_TYPES.iter().map(|t| (["http"], vec![*t])))
+    {
+        let text = starter(&sources, &sinks).unwrap();
+        let optional = |line: &str| line.starts_with('#') && !line.starts_with("# ");
+        // TLS is for TCP, or a broker at mqtts://, and CSV for format = "csv".
+        let text = text.replace("listen = \"unix:/run/verdictd/lines.sock\"", "listen = \"127.0.0.1:1\"");
+        let text = text.replace("listen = \"unix:/run/verdictd/events.sock\"", "listen = \"127.0.0.1:2\"");
+        let text = text.replace("mqtt://", "mqtts://").replace("\"ndjson\"", "\"csv\"");
+        let mut admin = false;
+        let lines = text.lines().filter(|line| !line.starts_with("# ")).filter(|line| {
+            admin = line.starts_with("[admin]") || (admin && !line.starts_with('['));
+            // The keys of a Unix socket.
+            !line.contains("socket-") && !(admin && line.starts_with("#tls"))
+        });
+        let all: Vec<&str> = lines.map(|line| if optional(line) { &line[1..] } else { line }).collect();
+        assert_eq!(faults(&all.join("\n")), [""; 0], "{sources:?} {sinks:?}");
+    }
 }
 
 #[test]
 fn the_starter_knows_only_types_of_this_version() {
-    assert!(starter(&["kafka"], &[]).unwrap_err().contains("there is http"));
-    assert!(starter(&[], &["mqtt"]).unwrap_err().contains("there is file"));
+    assert!(starter(&["postgres"], &[]).unwrap_err().contains("there is http"));
+    assert!(starter(&[], &["postgres"]).unwrap_err().contains("there is file"));
 }
 
 #[test]

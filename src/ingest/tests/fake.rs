@@ -99,7 +99,7 @@ impl Intake for Fake {
         if self.full.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(Problem { retry_after_s: Some(7), ..Problem::busy("the disk is full") });
         }
-        let Submission { form, body, permit } = submission;
+        let Submission { form, body, permit, .. } = submission;
         let outcomes = match &form {
             Form::Json | Form::Record | Form::CloudEvent => vec![self.one(&body, None)],
             Form::Binary(attributes) => vec![self.one(&body, attributes.get("id"))],

@@ -59,7 +59,7 @@ impl Rig {
         let engine = Arc::new(Engine::start(parts).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         Self {
-            intake: Arc::new(SourceIntake { engine, store, decoder, origin: Arc::default() }),
+            intake: Arc::new(SourceIntake::new(engine, store, decoder, Arc::default())),
             runtime,
             status: Arc::default(),
             budget: Budget::new(16 << 20),

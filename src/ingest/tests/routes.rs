@@ -78,7 +78,7 @@ async fn what_is_not_understood_is_told_what_was_expected() {
     assert_eq!((answer.status, answer.header("allow")), (405, Some("GET")));
     assert_eq!(peer.ask(&get("/")).await.status, 404);
     assert_eq!(peer.ask(&get("/healthz")).await.status, 404);
-    assert_eq!(peer.ask("POST /v1/labels HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n").await.status, 501);
+    assert_eq!(peer.ask("POST /v1/labels HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n").await.status, 415);
 }
 
 #[tokio::test]

@@ -25,7 +25,8 @@ fn original() -> Original {
         let chunks = rig.builder.seal();
         let offsets = vec![(String::from("feed"), round.to_le_bytes().to_vec())];
         rig.store.set_cursor("file", round * 500 + 1).expect("cursor");
-        rig.writer.commit(&Commit { chunks, offsets, ..Commit::default() }).expect("commit");
+        let labels = vec![label(&round.to_string(), rig.writer.clock().now_ms())];
+        rig.writer.commit(&Commit { chunks, offsets, labels, ..Commit::default() }).expect("commit");
     }
     let (log, seed) = (rig.log(1), rig.store.seed());
     assert_eq!(log.len(), 24_000);
@@ -151,12 +152,14 @@ fn a_salvage_that_is_cut_off_is_done_again() {
     for (n, step) in steps.into_iter().enumerate() {
         let copy = original.copy(|file, byte| file.write_all_at(&[byte(at) ^ 0x10], at).expect("write"));
         let rig = Rig::open(&options(copy.path()));
-        let log = rig.log(1);
+        let (log, labels) = (rig.log(1), rig.store.labels().expect("labels"));
+        assert!(labels.len() >= 23, "{} of 24 labels", labels.len());
         drop((rig.writer, rig.store));
         assert!(damaged(&copy).exists(), "no salvage by a bit at {at}");
         step(copy.path().to_owned());
         let rig = Rig::open(&options(copy.path()));
         assert_eq!(rig.log(1), log, "step {n}");
+        assert_eq!(rig.store.labels().expect("labels"), labels, "step {n}");
         assert!(damaged(&copy).join("done").exists());
     }
 }

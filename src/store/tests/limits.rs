@@ -67,6 +67,51 @@ fn a_sink_that_is_not_declared_holds_nothing_back_and_keeps_its_place() {
 }
 
 #[test]
+fn labels_are_kept_as_long_as_the_window_is() {
+    let dir = tempfile::tempdir().expect("dir");
+    let mut rig = Rig::open(&one_hour(dir.path()));
+    let now = rig.writer.clock().now_ms();
+    for (id, age_ms) in [("old", 2 * HOUR_MS), ("young", HOUR_MS / 2)] {
+        let labels = vec![label(id, now - age_ms)];
+        rig.writer.commit(&Commit { labels, ..Commit::default() }).expect("commit");
+    }
+    rig.writer.maintain().expect("maintain");
+    let ids = |rig: &Rig| rig.store.labels().expect("labels").into_iter().map(|label| label.id).collect::<Vec<_>>();
+    assert_eq!((ids(&rig), rig.store.stats().labels), (vec![String::from("young")], 1));
+    rig.writer.close().expect("close");
+    drop(rig.store);
+    let mut rig = Rig::open(&one_hour(dir.path()));
+    // Numbers go on after those that were stored, so that none is overwritten.
+    let labels = vec![label("new", now)];
+    rig.writer.commit(&Commit { labels, ..Commit::default() }).expect("commit");
+    assert_eq!(ids(&rig), ["young", "new"]);
+    assert!(inspect::report(dir.path()).expect("report").damage.is_empty());
+}
+
+#[test]
+fn a_forgotten_sink_is_gone_and_nothing_else_is() {
+    let dir = tempfile::tempdir().expect("dir");
+    let two = ["file", "bank"].map(|name| SinkDecl { name: name.into(), start: SinkStart::Oldest });
+    let both = Options { sinks: two.to_vec(), ..options(dir.path()) };
+    let mut rig = Rig::open(&both);
+    rig.load("a", 100);
+    rig.store.set_cursor("file", 42).expect("cursor");
+    rig.store.set_cursor("bank", 77).expect("cursor");
+    let log = rig.log(0);
+    assert!(matches!(forget_sink(dir.path(), "bank"), Err(StoreError::Held { .. })));
+    rig.writer.close().expect("close");
+    drop(rig.store);
+    let unknown = forget_sink(dir.path(), "bnak").expect_err("unknown").to_string();
+    assert!(unknown.contains("\"bnak\"") && unknown.contains("bank") && unknown.contains("file"), "{unknown}");
+    assert_eq!(forget_sink(dir.path(), "bank").expect("forget"), 77);
+    let rig = Rig::open(&options(dir.path()));
+    assert_eq!((rig.store.cursor("file").expect("cursor"), rig.store.stats().orphan_cursors), (42, vec![]));
+    assert_eq!(rig.log(0), log);
+    let nowhere = forget_sink(&dir.path().join("nowhere"), "bank");
+    assert!(matches!(nowhere, Err(StoreError::Io { kind: std::io::ErrorKind::NotFound, .. })));
+}
+
+#[test]
 fn the_index_budget_shortens_the_window_and_says_so() {
     let dir = tempfile::tempdir().expect("dir");
     let mut rig = Rig::open(&Options { index_bytes: 0, ..options(dir.path()) });

@@ -105,6 +105,11 @@ pub fn log(store: &Store, mut from: u64) -> Vec<(u64, String)> {
     found
 }
 
+/// A label of an event.
+pub fn label(id: &str, log_ms: u64) -> Label {
+    Label { source: "pos".into(), id: id.into(), key: None, time_us: 0, value: 1.0, log_ms }
+}
+
 /// A number that does not compress.
 pub fn noise(n: u64) -> u64 {
     let mut x = n.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
