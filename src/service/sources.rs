@@ -8,7 +8,7 @@ use crate::config::{Config, Content, Endpoint, Source, SourceKind};
 use crate::engine::{Engine, Origin};
 use crate::event::{Budget, Decoder};
 use crate::ingest::{
-    Connections, EventRoutes, Limits, ListenOptions, Listener, Places, SourceStatus, TlsFiles, file, serve, spool,
+    Connections, EventRoutes, Limits, ListenOptions, Listener, Places, SourceStatus, TlsFiles, file, lines, serve, spool,
 };
 use crate::model::Bundle;
 use crate::store::Store;
@@ -79,6 +79,12 @@ impl Sources<'_> {
                 let (place, connections) = (listener.address().to_string(), listener.connections());
                 let routes = EventRoutes::new(intake, budget, self.limits.clone());
                 (Box::pin(serve(listener, routes, stop)), Way::Listener(connections), place)
+            }
+            SourceKind::Socket(endpoint) => {
+                let listener = Listener::bind(&listen_options(endpoint, self.limits))?.sharing(places);
+                let (place, connections) = (listener.address().to_string(), listener.connections());
+                let task = lines::serve(listener, intake, budget, event_bytes_max, stop);
+                (Box::pin(task), Way::Listener(connections), place)
             }
             SourceKind::File(from) => {
                 let options = options::file(source, from, event_bytes_max);
