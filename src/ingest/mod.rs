@@ -2,15 +2,18 @@
 //!
 //! ```text
 //! listen (address, mode, who may)  ─┐
-//! tls                               ├─> server (accept, connections, time-outs, drain)
-//! socket (stream, pulse)           ─┘        │ one request
-//!                                            ├─> http  (routes of events) ─> body (budget) ─> Intake ─> reply
-//!                                            └─> admin (metrics, health, status)
+//! tls                               ├─> accept (connections, places, drain)
+//! socket (stream, pulse)           ─┘     ├─> server (HTTP requests, time-outs)
+//!                                         │     ├─> http  (routes of events) ─> body (budget) ─> Intake ─> reply
+//!                                         │     └─> admin (metrics, health, status)
+//!                                         └─> lines (the `socket` source) ─> slices ─> Intake
+//! file, spool ─> files (blocks of whole records, one batch under way) ─> Intake
 //! ```
 //!
 //! Rules: every buffer is paid for out of one [`Budget`] before it is filled; nothing waits without a
 //! limit on a client; a source knows the rest of the program by [`Intake`] alone.
 
+mod accept;
 mod admin;
 mod body;
 mod cloudevents;
@@ -20,6 +23,7 @@ mod http;
 mod intake;
 pub mod kafka;
 mod limits;
+pub mod lines;
 mod listen;
 mod problem;
 mod reply;
@@ -34,6 +38,7 @@ mod tls;
 mod tests;
 
 pub use crate::event::{Attributes, Budget, Exhausted, Form, Permit};
+pub use accept::{Connections, Places};
 pub use admin::{Admin, AdminRoutes, Health};
 pub use files::{BLOCK_BYTES, BLOCK_EVENTS_MAX, Format, Place};
 pub use http::EventRoutes;
@@ -42,6 +47,6 @@ pub use limits::Limits;
 pub use listen::{ListenError, ListenOptions, Listener, TlsFiles};
 pub use problem::{Problem, ProblemKind};
 pub use reply::Reply;
-pub use server::{Connections, Places, Routes, serve};
+pub use server::{Routes, serve};
 pub(crate) use socket::Socket;
 pub use status::SourceStatus;

@@ -9,8 +9,8 @@ use crate::config::{Config, Content, Endpoint, Source, SourceKind};
 use crate::engine::{Engine, Origin};
 use crate::event::{Budget, Decoder};
 use crate::ingest::{
-    Connections, EventRoutes, Limits, ListenOptions, Listener, Places, SourceStatus, TlsFiles, file, kafka, serve,
-    spool,
+    Connections, EventRoutes, Limits, ListenOptions, Listener, Places, SourceStatus, TlsFiles, file, kafka, lines,
+    serve, spool,
 };
 use crate::model::Bundle;
 use crate::store::Store;
@@ -87,6 +87,12 @@ impl Sources<'_> {
                 let status = status(format!("{} {}", list(&from.brokers), list(&from.topics)));
                 let task = kafka::run(options, intake, budget, Arc::clone(&status), stop);
                 reader(status, Box::pin(task))
+            }
+            SourceKind::Socket(endpoint) => {
+                let listener = Listener::bind(&listen_options(endpoint, self.limits))?.sharing(places);
+                let (place, connections) = (listener.address().to_string(), listener.connections());
+                let task = lines::serve(listener, intake, budget, event_bytes_max, stop);
+                (Box::pin(task), Way::Listener(connections), place)
             }
             SourceKind::File(from) => {
                 let options = options::file(source, from, event_bytes_max);
