@@ -1,7 +1,7 @@
 //! From the config's tables of sources to what each type of source takes.
 
-use crate::config::{After, FileSource, FileStart, Format, Source, SpoolSource};
-use crate::ingest::{self, file, spool};
+use crate::config::{self, After, FileSource, FileStart, Format, SerialSource, Source, SpoolSource};
+use crate::ingest::{self, file, serial, spool};
 
 /// Of a file that is followed.
 pub fn file(source: &Source, from: &FileSource, event_bytes_max: usize) -> file::Options {
@@ -32,6 +32,35 @@ pub fn spool(source: &Source, from: &SpoolSource, event_bytes_max: usize) -> spo
         default_id: !source.event.id_given,
         poll_interval: from.poll_interval.duration(),
         ..usual
+    }
+}
+
+/// Of a serial line.
+pub fn serial(source: &Source, from: &SerialSource, event_bytes_max: usize) -> serial::Options {
+    serial::Options {
+        baud: from.baud,
+        data_bits: from.data_bits,
+        parity: match from.parity {
+            config::Parity::None => serial::Parity::None,
+            config::Parity::Even => serial::Parity::Even,
+            config::Parity::Odd => serial::Parity::Odd,
+        },
+        stop_bits: from.stop_bits,
+        flow_control: match from.flow_control {
+            config::FlowControl::None => serial::FlowControl::None,
+            config::FlowControl::Hardware => serial::FlowControl::Hardware,
+            config::FlowControl::Software => serial::FlowControl::Software,
+        },
+        framing: match from.framing {
+            config::Framing::Lines => serial::Framing::Lines,
+            config::Framing::Frames => serial::Framing::Frames,
+        },
+        reply: match from.reply {
+            config::Reply::Ack => serial::Reply::Ack,
+            config::Reply::Verdict => serial::Reply::Verdict,
+            config::Reply::None => serial::Reply::None,
+        },
+        ..serial::Options::new(&source.name, from.device.clone(), event_bytes_max)
     }
 }
 

@@ -8,7 +8,8 @@ use crate::config::{Config, Content, Endpoint, Source, SourceKind};
 use crate::engine::{Engine, Origin};
 use crate::event::{Budget, Decoder};
 use crate::ingest::{
-    Connections, EventRoutes, Limits, ListenOptions, Listener, Places, SourceStatus, TlsFiles, file, lines, serve, spool,
+    Connections, EventRoutes, Limits, ListenOptions, Listener, Places, SourceStatus, TlsFiles, file, lines, serve,
+    spool,
 };
 use crate::model::Bundle;
 use crate::store::Store;
