@@ -251,6 +251,9 @@ fn limits(config: &Config) -> Limits {
 }
 
 fn log_recovery(opened: &Opened) {
+    for (sink, next) in opened.store.stats().orphan_cursors {
+        tracing::warn!(sink, next, "the sink is no longer configured; `verdictd store forget-sink` drops its cursor");
+    }
     let recovery = &opened.recovery;
     if recovery.created {
         tracing::info!("made a new store");

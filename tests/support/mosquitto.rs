@@ -93,9 +93,9 @@ impl Mosquitto {
     }
 
     /// Starts it again, after a stop, as another setup has it.
-    pub fn restart_as(&mut self, setup: Setup) {
+    pub fn restart_as(&mut self, setup: &Setup) {
         self.stop();
-        self.setup = setup;
+        self.setup = setup.clone();
         self.restart();
     }
 
