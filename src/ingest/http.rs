@@ -21,8 +21,6 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 
 const TYPES: &str = "expected the content type application/json, application/cloudevents+json, \
     application/cloudevents-batch+json or application/x-ndjson";
-/// A guess at a verdict line, to size buffers.
-const VERDICT_BYTES: usize = 448;
 
 /// The routes of one `http` source.
 pub struct EventRoutes<I> {
@@ -63,7 +61,7 @@ impl<I: Intake> EventRoutes<I> {
         match answer.outcome(0) {
             outcome @ (Outcome::Verdict { .. } | Outcome::Label { .. }) => {
                 let replayed = outcome == Outcome::Verdict { replayed: true };
-                let mut out = Vec::with_capacity(VERDICT_BYTES);
+                let mut out = Vec::with_capacity(reply::VERDICT_BYTES);
                 answer.write_verdict(0, &mut out);
                 if out.is_empty() {
                     let detail = "internal error: the verdict is durable but cannot be shown; ask again";
@@ -89,7 +87,7 @@ impl<I: Intake> EventRoutes<I> {
         };
         permit.merge(paid);
         let answer = self.intake.submit(Submission { form: Form::CloudEventBatch, body, labels, permit }).await?;
-        Ok(reply::whole(StatusCode::OK, reply::NDJSON, render(answer)))
+        Ok(reply::whole(StatusCode::OK, reply::NDJSON, reply::lines_of(answer)))
     }
 
     async fn lines(&self, mut body: Bytes, labels: bool, permit: Permit) -> Result<Response<Reply>, Problem<'static>> {
@@ -99,7 +97,7 @@ impl<I: Intake> EventRoutes<I> {
         let is_all = body.is_empty();
         let (intake, budget) = (Arc::clone(&self.intake), self.budget.clone());
         let work = Slices { intake, budget, wait: self.limits.budget_wait, labels, rest: body, _paid: permit };
-        let first = render(work.submit(slice).await?);
+        let first = reply::lines_of(work.submit(slice).await?);
         if is_all {
             return Ok(reply::whole(StatusCode::OK, reply::NDJSON, first));
         }
@@ -157,11 +155,7 @@ struct Slices<I> {
 
 impl<I: Intake> Slices<I> {
     async fn submit(&self, slice: slices::Slice) -> Result<I::Answer, Problem<'static>> {
-        let cost = slice.lines * EVENT_COST_BYTES;
-        let Ok(permit) = self.budget.take(cost, self.wait).await else {
-            self.intake.refused(slices::events(&slice.body) as u64);
-            return Err(Problem::busy("the memory for requests is in use"));
-        };
+        let permit = slices::pay(&slice, &*self.intake, &self.budget, self.wait).await?;
         self.intake.submit(Submission { form: Form::Ndjson, body: slice.body, labels: self.labels, permit }).await
     }
 
@@ -173,13 +167,8 @@ impl<I: Intake> Slices<I> {
                 let slice = slices::next(&mut self.rest)?;
                 let body = slice.body.clone();
                 let lines = match self.submit(slice).await {
-                    Ok(answer) => render(answer),
-                    Err(problem) => {
-                        let mut line = Vec::with_capacity(VERDICT_BYTES);
-                        problem.write_json(&mut line);
-                        line.push(b'\n');
-                        line.repeat(slices::events(&body)).into()
-                    }
+                    Ok(answer) => reply::lines_of(answer),
+                    Err(problem) => slices::refused(&body, &problem),
                 };
                 // An empty chunk would end the answer; such a slice held empty lines only.
                 if !lines.is_empty() {
@@ -188,13 +177,6 @@ impl<I: Intake> Slices<I> {
             }
         })
     }
-}
-
-/// One line an event, in order, which hold what the answer was paid with.
-fn render(answer: impl Answer) -> Bytes {
-    let mut out = Vec::with_capacity(answer.len() * VERDICT_BYTES);
-    answer.write_lines(&mut out);
-    reply::paid(out, answer.into_held())
 }
 
 /// A problem with a request whose body is not read to its end: the connection cannot go on.

@@ -7,7 +7,7 @@
 
 use super::{
     Limits,
-    server::{Connections, Places},
+    accept::{Connections, Places},
     tls,
 };
 use crate::listen::Listen;

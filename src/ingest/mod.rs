@@ -2,15 +2,19 @@
 //!
 //! ```text
 //! listen (address, mode, who may)  ─┐
-//! tls                               ├─> server (accept, connections, time-outs, drain)
-//! socket (stream, pulse)           ─┘        │ one request
-//!                                            ├─> http  (routes of events) ─> body (budget) ─> Intake ─> reply
-//!                                            └─> admin (metrics, health, status)
+//! tls                               ├─> accept (connections, places, drain)
+//! socket (stream, pulse)           ─┘     ├─> server (HTTP requests, time-outs)
+//!                                         │     ├─> http  (routes of events) ─> body (budget) ─> Intake ─> reply
+//!                                         │     └─> admin (metrics, health, status)
+//!                                         └─> lines (the `socket` source) ─> slices ─> Intake
+//! file, spool ─> files (blocks of whole records, one batch under way) ─> Intake
+//! serial ─> splitter (lines, frames, noise) ─> Intake ─> reply
 //! ```
 //!
 //! Rules: every buffer is paid for out of one [`Budget`] before it is filled; nothing waits without a
 //! limit on a client; a source knows the rest of the program by [`Intake`] alone.
 
+mod accept;
 mod admin;
 mod body;
 mod cloudevents;
@@ -20,10 +24,12 @@ mod http;
 mod intake;
 pub mod kafka;
 mod limits;
+pub mod lines;
 mod listen;
 pub mod mqtt;
 mod problem;
 mod reply;
+pub mod serial;
 mod server;
 mod slices;
 mod socket;
@@ -35,6 +41,7 @@ mod tls;
 mod tests;
 
 pub use crate::event::{Attributes, Budget, Exhausted, Form, Permit};
+pub use accept::{Connections, Places};
 pub use admin::{Admin, AdminRoutes, Health};
 pub use files::{BLOCK_BYTES, BLOCK_EVENTS_MAX, Format, Place};
 pub use http::EventRoutes;
@@ -43,6 +50,6 @@ pub use limits::Limits;
 pub use listen::{ListenError, ListenOptions, Listener, TlsFiles};
 pub use problem::{Problem, ProblemKind};
 pub use reply::Reply;
-pub use server::{Connections, Places, Routes, serve};
+pub use server::{Routes, serve};
 pub(crate) use socket::Socket;
 pub use status::SourceStatus;

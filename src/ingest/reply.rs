@@ -1,7 +1,7 @@
 //! Responses: a body that is there as a whole, or lines that are still being made. What pays for the bytes
 //! falls with them, when the client has taken them.
 
-use super::{Permit, Problem, limits::PIECE_BYTES_MAX};
+use super::{Answer, Permit, Problem, limits::PIECE_BYTES_MAX};
 use bytes::Bytes;
 use hyper::{
     HeaderMap, Response, StatusCode,
@@ -19,6 +19,9 @@ pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json"
 pub(crate) const NDJSON: HeaderValue = HeaderValue::from_static("application/x-ndjson");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// A guess at a verdict line, to size buffers.
+pub(crate) const VERDICT_BYTES: usize = 448;
 
 /// The body of a response.
 #[derive(Default)]
@@ -54,6 +57,13 @@ pub(crate) fn paid(bytes: Vec<u8>, permit: Option<Permit>) -> Bytes {
         Some(permit) => Bytes::from_owner(Paid { bytes, _permit: permit }),
         None => bytes.into(),
     }
+}
+
+/// One line an event, in order, which hold what the answer was paid with.
+pub(crate) fn lines_of(answer: impl Answer) -> Bytes {
+    let mut out = Vec::with_capacity(answer.len() * VERDICT_BYTES);
+    answer.write_lines(&mut out);
+    paid(out, answer.into_held())
 }
 
 impl Reply {

@@ -1,8 +1,12 @@
 //! A large NDJSON body in slices, each submitted for itself, so that what decoding and answering cost is
 //! bounded however small the lines are.
 
-use super::limits::{SLICE_BYTES_MAX, SLICE_LINES_MAX};
+use super::{
+    Budget, Intake, Permit, Problem,
+    limits::{EVENT_COST_BYTES, SLICE_BYTES_MAX, SLICE_LINES_MAX},
+};
 use bytes::Bytes;
+use std::time::Duration;
 
 /// A slice of whole lines.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,6 +48,27 @@ fn next_within(rest: &mut Bytes, bytes_max: usize, lines_max: usize) -> Option<S
 /// Lines of a body that are not empty: those that have an answer.
 pub(super) fn events(body: &[u8]) -> usize {
     body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).count()
+}
+
+/// Pays for what decoding and answering a slice costs beyond its bytes. What cannot be paid is counted as refused.
+pub(super) async fn pay<I: Intake>(
+    slice: &Slice,
+    intake: &I,
+    budget: &Budget,
+    wait: Duration,
+) -> Result<Permit, Problem<'static>> {
+    budget.take(slice.lines * EVENT_COST_BYTES, wait).await.map_err(|_| {
+        intake.refused(events(&slice.body) as u64);
+        Problem::busy("the memory for requests is in use")
+    })
+}
+
+/// The answer to a slice of which nothing was taken: the problem, once an event.
+pub(super) fn refused(body: &[u8], problem: &Problem<'_>) -> Bytes {
+    let mut line = Vec::new();
+    problem.write_json(&mut line);
+    line.push(b'\n');
+    line.repeat(events(body)).into()
 }
 
 #[cfg(test)]

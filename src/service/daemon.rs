@@ -162,7 +162,7 @@ impl Tasks {
         let (bundle, stop) = (&built.bundle, &stop_sources);
         let starting = Sources { config: &config, bundle, store, engine, budget: &budget, limits: &limits, stop };
         let sources = starting.start(&mut self.sources)?;
-        let sinks = Sinks { config: &config, store, engine, stop: &stop_sinks }.start(&mut self.sinks);
+        let sinks = Sinks { config: &config, store, engine, stop: &stop_sinks }.start(&mut self.sinks)?;
         let view = Arc::new(View {
             memory: built.memory,
             disk: built.disk,
@@ -251,6 +251,9 @@ fn limits(config: &Config) -> Limits {
 }
 
 fn log_recovery(opened: &Opened) {
+    for (sink, next) in opened.store.stats().orphan_cursors {
+        tracing::warn!(sink, next, "the sink is no longer configured; `verdictd store forget-sink` drops its cursor");
+    }
     let recovery = &opened.recovery;
     if recovery.created {
         tracing::info!("made a new store");

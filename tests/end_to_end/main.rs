@@ -10,6 +10,7 @@ mod support;
 mod bad_input;
 mod config;
 mod disk;
+mod edges;
 mod events;
 mod forms;
 mod models;

@@ -1,7 +1,7 @@
 //! Every limit, in virtual time: a client over it harms only himself.
 
 use super::{
-    super::{Budget, Limits, server::Connections},
+    super::{Budget, Connections, Limits},
     fake::{server, with_budget},
     peer::{event, post},
 };
