@@ -2,9 +2,10 @@
 
 use super::clients;
 use crate::config::{
-    self, After, FileSource, FileStart, Format, KafkaSource, KafkaStart, OnGap, SerialSource, Source, SpoolSource,
+    self, After, FileSource, FileStart, Format, KafkaSource, KafkaStart, MqttSource, OnGap, SerialSource, Source,
+    SpoolSource,
 };
-use crate::ingest::{self, file, kafka, serial, spool};
+use crate::ingest::{self, file, kafka, mqtt, serial, spool};
 
 /// Of a member of a consumer group.
 pub fn kafka(instance: &str, source: &Source, from: &KafkaSource) -> kafka::Options {
@@ -22,6 +23,17 @@ pub fn kafka(instance: &str, source: &Source, from: &KafkaSource) -> kafka::Opti
         default_id: !source.event.id_given,
         session: from.session_timeout.duration(),
         ..kafka::Options::new(&source.name, connection, instance, from.topics.clone())
+    }
+}
+
+/// Of a client of a broker that keeps its session.
+pub fn mqtt(source: &Source, from: &MqttSource, event_bytes_max: usize) -> mqtt::Options {
+    let topics = from.topics.iter().map(ToString::to_string).collect();
+    mqtt::Options {
+        session_expiry: from.session_expiry.duration(),
+        in_flight: from.in_flight,
+        default_id: !source.event.id_given,
+        ..mqtt::Options::new(&source.name, clients::mqtt(&from.client), topics, event_bytes_max)
     }
 }
 
