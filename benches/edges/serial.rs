@@ -4,15 +4,14 @@
 use super::events::{Events, MAPPING};
 use super::meter::{Figures, Place};
 use super::support::pty::Pty;
-use std::io::{BufRead, BufReader, Write};
 
 /// Lines sent and not yet acknowledged.
 const WINDOW: usize = 64;
 
 pub fn lines(count: usize) -> Figures {
-    let pty = Pty::open();
+    let mut pty = Pty::open();
     let place = Place::new("");
-    let device = pty.device().display().to_string();
+    let device = pty.path.display().to_string();
     let sink = place.path().join("verdicts.ndjson").display().to_string();
     place.configure(&format!(
         "[sources.line]\ntype = \"serial\"\ndevice = {device:?}\nbaud = 921600\nevent = {MAPPING}\n\
@@ -22,8 +21,6 @@ pub fn lines(count: usize) -> Figures {
     daemon.await_ready();
     daemon.until("open", |status| status["sources"][0]["up"] == true);
     let (cpu, begun) = (daemon.cpu_s(), std::time::Instant::now());
-    let mut writer = pty.controller();
-    let mut replies = BufReader::new(pty.controller());
     let mut events = Events::new();
     let (mut sent, mut answered) = (0, 0);
     let mut line = Vec::new();
@@ -34,9 +31,8 @@ pub fn lines(count: usize) -> Figures {
             line.push(b'\n');
             sent += 1;
         }
-        writer.write_all(&line).expect("a write");
-        let mut reply = String::new();
-        replies.read_line(&mut reply).expect("a reply");
+        pty.send(&line);
+        let reply = pty.line();
         assert!(reply.starts_with("ACK "), "{reply}");
         answered += 1;
     }
