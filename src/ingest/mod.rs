@@ -8,6 +8,7 @@
 //!                                         │     └─> admin (metrics, health, status)
 //!                                         └─> lines (the `socket` source) ─> slices ─> Intake
 //! file, spool ─> files (blocks of whole records, one batch under way) ─> Intake
+//! serial ─> splitter (lines, frames, noise) ─> Intake ─> reply
 //! ```
 //!
 //! Rules: every buffer is paid for out of one [`Budget`] before it is filled; nothing waits without a
@@ -25,8 +26,10 @@ pub mod kafka;
 mod limits;
 pub mod lines;
 mod listen;
+pub mod mqtt;
 mod problem;
 mod reply;
+pub mod serial;
 mod server;
 mod slices;
 mod socket;

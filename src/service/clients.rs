@@ -18,6 +18,7 @@ pub fn kafka(
         client_id: format!("verdictd-{instance}-{name}"),
         tls: tls.cloned(),
         sasl: sasl.cloned(),
+        ..Connection::default()
     }
 }
 

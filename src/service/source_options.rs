@@ -1,8 +1,11 @@
 //! From the config's tables of sources to what each type of source takes.
 
 use super::clients;
-use crate::config::{After, FileSource, FileStart, Format, KafkaSource, KafkaStart, OnGap, Source, SpoolSource};
-use crate::ingest::{self, file, kafka, spool};
+use crate::config::{
+    self, After, FileSource, FileStart, Format, KafkaSource, KafkaStart, MqttSource, OnGap, SerialSource, Source,
+    SpoolSource,
+};
+use crate::ingest::{self, file, kafka, mqtt, serial, spool};
 
 /// Of a member of a consumer group.
 pub fn kafka(instance: &str, source: &Source, from: &KafkaSource) -> kafka::Options {
@@ -20,6 +23,17 @@ pub fn kafka(instance: &str, source: &Source, from: &KafkaSource) -> kafka::Opti
         default_id: !source.event.id_given,
         session: from.session_timeout.duration(),
         ..kafka::Options::new(&source.name, connection, instance, from.topics.clone())
+    }
+}
+
+/// Of a client of a broker that keeps its session.
+pub fn mqtt(source: &Source, from: &MqttSource, event_bytes_max: usize) -> mqtt::Options {
+    let topics = from.topics.iter().map(ToString::to_string).collect();
+    mqtt::Options {
+        session_expiry: from.session_expiry.duration(),
+        in_flight: from.in_flight,
+        default_id: !source.event.id_given,
+        ..mqtt::Options::new(&source.name, clients::mqtt(&from.client), topics, event_bytes_max)
     }
 }
 
@@ -52,6 +66,35 @@ pub fn spool(source: &Source, from: &SpoolSource, event_bytes_max: usize) -> spo
         default_id: !source.event.id_given,
         poll_interval: from.poll_interval.duration(),
         ..usual
+    }
+}
+
+/// Of a serial line.
+pub fn serial(source: &Source, from: &SerialSource, event_bytes_max: usize) -> serial::Options {
+    serial::Options {
+        baud: from.baud,
+        data_bits: from.data_bits,
+        parity: match from.parity {
+            config::Parity::None => serial::Parity::None,
+            config::Parity::Even => serial::Parity::Even,
+            config::Parity::Odd => serial::Parity::Odd,
+        },
+        stop_bits: from.stop_bits,
+        flow_control: match from.flow_control {
+            config::FlowControl::None => serial::FlowControl::None,
+            config::FlowControl::Hardware => serial::FlowControl::Hardware,
+            config::FlowControl::Software => serial::FlowControl::Software,
+        },
+        framing: match from.framing {
+            config::Framing::Lines => serial::Framing::Lines,
+            config::Framing::Frames => serial::Framing::Frames,
+        },
+        reply: match from.reply {
+            config::Reply::Ack => serial::Reply::Ack,
+            config::Reply::Verdict => serial::Reply::Verdict,
+            config::Reply::None => serial::Reply::None,
+        },
+        ..serial::Options::new(&source.name, from.device.clone(), event_bytes_max)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::engine::{Engine, Origin};
 use crate::event::{Budget, Decoder};
 use crate::ingest::{
     Connections, EventRoutes, Limits, ListenOptions, Listener, Places, SourceStatus, TlsFiles, file, kafka, lines,
-    serve, spool,
+    mqtt, serve, spool,
 };
 use crate::model::Bundle;
 use crate::store::Store;
@@ -86,6 +86,12 @@ impl Sources<'_> {
                 let options = options::kafka(&self.config.instance, source, from);
                 let status = status(format!("{} {}", list(&from.brokers), list(&from.topics)));
                 let task = kafka::run(options, intake, budget, Arc::clone(&status), stop);
+                reader(status, Box::pin(task))
+            }
+            SourceKind::Mqtt(from) => {
+                let options = options::mqtt(source, from, event_bytes_max);
+                let status = status(from.client.broker.to_string());
+                let task = mqtt::run(options, intake, budget, Arc::clone(&status), stop);
                 reader(status, Box::pin(task))
             }
             SourceKind::Socket(endpoint) => {

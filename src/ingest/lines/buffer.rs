@@ -141,12 +141,12 @@ mod tests {
     fn a_line_of_the_limit_is_taken_and_a_longer_one_passed_over() {
         let budget = Budget::new(1 << 20);
         let limit = 100_000;
-        let text = [vec![b'a'; limit], vec![b'b'; limit + 1], b"c".to_vec()].join(&b'\n');
+        let text = [vec![b'a'; limit], vec![b'b'; 3 * limit], b"c".to_vec()].join(&b'\n');
         let found = cuts(&text, &[5000], limit, &budget);
         let [Cut::Lines(a), Cut::TooLong { excerpt, length }, Cut::Lines(c)] = &found[..] else {
             panic!("{} cuts", found.len())
         };
-        assert_eq!((a.len(), excerpt.len(), *length, &c[..]), (limit + 1, EXCERPT_BYTES_MAX, limit + 1, &b"c"[..]));
+        assert_eq!((a.len(), excerpt.len(), *length, &c[..]), (limit + 1, EXCERPT_BYTES_MAX, 3 * limit, &b"c"[..]));
         assert_eq!(budget.used(), 0);
     }
 
