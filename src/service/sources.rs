@@ -8,8 +8,8 @@ use crate::config::{Config, Content, Endpoint, Source, SourceKind};
 use crate::engine::{Engine, Origin};
 use crate::event::{Budget, Decoder};
 use crate::ingest::{
-    Connections, EventRoutes, Limits, ListenOptions, Listener, Places, SourceStatus, TlsFiles, file, lines, serve,
-    spool,
+    Connections, EventRoutes, Limits, ListenOptions, Listener, Places, SourceStatus, TlsFiles, file, lines, serial,
+    serve, spool,
 };
 use crate::model::Bundle;
 use crate::store::Store;
@@ -97,6 +97,12 @@ impl Sources<'_> {
                 let options = options::spool(source, from, event_bytes_max);
                 let status = status(from.path.display().to_string());
                 let task = spool::run(options, intake, budget, Arc::clone(&status), stop);
+                reader(status, Box::pin(task))
+            }
+            SourceKind::Serial(from) => {
+                let options = options::serial(source, from, event_bytes_max);
+                let status = status(from.device.display().to_string());
+                let task = serial::run(options, intake, budget, Arc::clone(&status), stop);
                 reader(status, Box::pin(task))
             }
             _ => return Err(DaemonError::NotYet(format!("sources.{}", source.name))),
