@@ -3,7 +3,7 @@
 //! Everything but the dedup index has its share; the index gets the rest, and with it the number of events
 //! that the window can hold. Where the rest is under [`INDEX_EVENTS_MIN`] events the config is refused.
 
-use super::{Config, KafkaSink, Limits, MqttSink, SinkKind, Size, SourceKind};
+use super::{Config, KafkaSink, MqttSink, SinkKind, Size, SourceKind};
 use std::fmt;
 
 /// Code, stacks, the runtime, the allocator's slack and TLS: measured on an idle daemon, rounded up.
@@ -27,7 +27,10 @@ pub const KAFKA_SOURCE_BYTES: u64 = 12 << 20;
 pub const CLIENT_BYTES: u64 = 2 << 20;
 /// The same of an MQTT client, which has one connection.
 pub const MQTT_CLIENT_BYTES: u64 = 512 << 10;
-/// What a record in flight costs beyond its bytes: headers, places in queues.
+/// What an MQTT sink has waiting to be written, and what a message in flight costs.
+const MQTT_WRITE_BYTES: u64 = 512 << 10;
+const MESSAGE_BYTES: u64 = 64;
+/// What a Kafka record in flight costs beyond its bytes: headers, places in queues.
 pub const RECORD_BYTES: u64 = 768;
 
 /// What the model needs, known when it is loaded.
@@ -81,7 +84,9 @@ impl MemoryPlan {
         let budget = config.limits.memory.bytes();
         let has_http = config.sources.iter().any(|source| matches!(source.kind, SourceKind::Http(_)));
         let body = config.limits.request.bytes().saturating_add(REQUEST_OVERHEAD_BYTES);
-        let least = if has_http { body.max(BATCHES_BYTES) } else { BATCHES_BYTES };
+        // The greatest event as it comes and as it is kept, with the head of its message.
+        let batches = config.limits.event.bytes().saturating_mul(2).saturating_add(1 << 20).max(BATCHES_BYTES);
+        let least = if has_http { body.max(batches) } else { batches };
         let wanted = least.max(if has_http { budget / 6 } else { budget / 8 });
         // With room to spare more may be on its way in at once.
         Self::share(config, model, wanted).or_else(|_| Self::share(config, model, least))
@@ -165,7 +170,8 @@ impl MemoryPlan {
 fn clients(config: &Config) -> u64 {
     let sources = config.sources.iter().map(|source| match &source.kind {
         SourceKind::Kafka(_) => KAFKA_SOURCE_BYTES,
-        SourceKind::Mqtt(_) => mqtt_source_bytes(&config.limits),
+        // Its buffers are paid for out of `queues`.
+        SourceKind::Mqtt(_) => MQTT_CLIENT_BYTES,
         _ => 0,
     });
     let sinks = config.sinks.iter().map(|sink| match &sink.kind {
@@ -183,17 +189,11 @@ pub fn kafka_sink_bytes(sink: &KafkaSink) -> u64 {
     sink.in_flight_size.bytes().saturating_add(records).saturating_mul(2).saturating_add(CLIENT_BYTES)
 }
 
-/// Each message in flight stands in the client's list and in its write buffer.
+/// Messages are sent from the log; what waits to be written, and a place for each that is in flight.
 #[must_use]
 pub fn mqtt_sink_bytes(sink: &MqttSink) -> u64 {
-    let records = u64::from(sink.in_flight).saturating_mul(RECORD_BYTES);
-    sink.in_flight_size.bytes().saturating_add(records).saturating_mul(2).saturating_add(MQTT_CLIENT_BYTES)
-}
-
-/// One message is read at a time; what waits is paid for out of `queues`.
-#[must_use]
-pub fn mqtt_source_bytes(limits: &Limits) -> u64 {
-    limits.event.bytes().saturating_mul(2).saturating_add(MQTT_CLIENT_BYTES)
+    let waiting = sink.in_flight_size.bytes().min(MQTT_WRITE_BYTES);
+    waiting.saturating_add(u64::from(sink.in_flight) * MESSAGE_BYTES).saturating_add(MQTT_CLIENT_BYTES)
 }
 
 /// A table: part, size, what it is.

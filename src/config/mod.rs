@@ -56,7 +56,9 @@ pub use limits::Limits;
 pub use load::{CONF_D_FILES_MAX, Look, Text, load, load_with, parse};
 pub use log::{Log, LogFormat, LogLevel};
 pub use mapping::{EventMapping, KEY_POINTERS_MAX, KeyMapping, SourceMapping};
-pub use memory::{DoesNotFitMemory, MemoryPlan, ModelCost};
+pub use memory::{
+    DoesNotFitMemory, KAFKA_SOURCE_BYTES, MQTT_CLIENT_BYTES, MemoryPlan, ModelCost, kafka_sink_bytes, mqtt_sink_bytes,
+};
 pub use model::Model;
 pub use node::{Env, FILE_BYTES_MAX};
 pub use origin::{Origin, Setting};

@@ -11,7 +11,7 @@ pub const PLACEHOLDERS: &[&str] = &["decision", "key", "source"];
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum TopicError {
-    #[error("a topic of 1 to {MQTT_TOPIC_BYTES_MAX} bytes without a zero character")]
+    #[error("a topic of 1 to {MQTT_TOPIC_BYTES_MAX} bytes without control characters")]
     Length,
     #[error("+ as a whole level, as in \"plant/+/events\"")]
     Plus,
@@ -128,8 +128,14 @@ impl fmt::Display for TopicTemplate {
     }
 }
 
+/// Characters that MQTT forbids, or lets a broker end the connection for.
+fn is_unwanted(c: char) -> bool {
+    let code = u32::from(c);
+    c.is_control() || (0xfdd0..=0xfdef).contains(&code) || code & 0xfffe == 0xfffe
+}
+
 fn length(text: &str) -> Result<(), TopicError> {
-    let fits = (1..=MQTT_TOPIC_BYTES_MAX).contains(&text.len()) && !text.contains('\0');
+    let fits = (1..=MQTT_TOPIC_BYTES_MAX).contains(&text.len()) && !text.contains(is_unwanted);
     if fits { Ok(()) } else { Err(TopicError::Length) }
 }
 
@@ -156,6 +162,7 @@ mod tests {
         for (text, error) in [
             ("", TopicError::Length),
             ("a\0", TopicError::Length),
+            ("a\u{fffe}", TopicError::Length),
             ("a/b+", TopicError::Plus),
             ("++", TopicError::Plus),
             ("#/a", TopicError::Hash),

@@ -26,6 +26,7 @@ pub mod kafka;
 mod limits;
 pub mod lines;
 mod listen;
+pub mod mqtt;
 mod problem;
 mod reply;
 pub mod serial;

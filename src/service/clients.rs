@@ -1,8 +1,9 @@
 //! From the config's words on brokers to what their clients take.
 
-use crate::config::HostPort;
+use crate::config::{HostPort, MqttClient, MqttProtocol};
 use crate::link::ClientTls;
 use crate::link::kafka::{Connection, Sasl};
+use crate::link::mqtt::{Address, ClientOptions, Protocol};
 
 /// How a Kafka client of this daemon connects; its name is that of its table.
 pub fn kafka(
@@ -17,6 +18,24 @@ pub fn kafka(
         client_id: format!("verdictd-{instance}-{name}"),
         tls: tls.cloned(),
         sasl: sasl.cloned(),
+        ..Connection::default()
+    }
+}
+
+/// How an MQTT client of this daemon connects.
+pub fn mqtt(client: &MqttClient) -> ClientOptions {
+    let (at, tls) = (&client.broker.address, client.broker.tls);
+    let broker = Address { host: at.host.clone(), port: at.port, tls };
+    ClientOptions {
+        protocol: match client.protocol {
+            MqttProtocol::V311 => Protocol::V311,
+            MqttProtocol::V5 => Protocol::V5,
+        },
+        username: client.username.clone(),
+        password_file: client.password_file.clone(),
+        tls: client.tls.clone().unwrap_or_default(),
+        keep_alive: client.keep_alive.duration(),
+        ..ClientOptions::new(broker, &client.client_id)
     }
 }
 

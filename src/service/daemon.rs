@@ -162,7 +162,7 @@ impl Tasks {
         let (bundle, stop) = (&built.bundle, &stop_sources);
         let starting = Sources { config: &config, bundle, store, engine, budget: &budget, limits: &limits, stop };
         let sources = starting.start(&mut self.sources)?;
-        let sinks = Sinks { config: &config, store, engine, stop: &stop_sinks }.start(&mut self.sinks);
+        let sinks = Sinks { config: &config, store, engine, stop: &stop_sinks }.start(&mut self.sinks)?;
         let view = Arc::new(View {
             memory: built.memory,
             disk: built.disk,

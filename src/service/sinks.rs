@@ -2,9 +2,10 @@
 
 use super::aside::Aside;
 use super::clients;
-use crate::config::{self, Compression, Config, FileSink, KafkaSink, Sink, SinkKind};
+use super::daemon::DaemonError;
+use crate::config::{self, Compression, Config, FileSink, KafkaSink, MqttSink, Sink, SinkKind};
 use crate::engine::Engine;
-use crate::forward::{Encoding, Filter, SetAside, SinkStatus, file, kafka};
+use crate::forward::{Encoding, Filter, SetAside, SinkStatus, file, kafka, mqtt};
 use crate::store::Store;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,10 @@ pub struct Sinks<'a> {
 
 impl Sinks<'_> {
     /// Starts one task a sink; gives what they show of themselves.
-    pub fn start(&self, tasks: &mut JoinSet<()>) -> Vec<Arc<SinkStatus>> {
+    ///
+    /// # Errors
+    /// When a sink's options are not what the config has checked, which is a bug.
+    pub fn start(&self, tasks: &mut JoinSet<()>) -> Result<Vec<Arc<SinkStatus>>, DaemonError> {
         let aside: Arc<dyn SetAside> =
             Arc::new(Aside { engine: Arc::clone(self.engine), keep_payload: self.config.quarantine.payload });
         let start = |sink: &Sink| {
@@ -34,9 +38,12 @@ impl Sinks<'_> {
                     let options = kafka_options(&self.config.instance, sink, to);
                     tasks.spawn(kafka::run(options, store, aside, shown, stop));
                 }
-                SinkKind::Mqtt(_) => {}
+                SinkKind::Mqtt(to) => {
+                    let options = mqtt_options(sink, to)?;
+                    tasks.spawn(mqtt::run(options, store, aside, shown, stop));
+                }
             }
-            status
+            Ok(status)
         };
         self.config.sinks.iter().map(start).collect()
     }
@@ -74,7 +81,20 @@ fn file_options(sink: &Sink, to: &FileSink) -> file::Options {
     }
 }
 
-fn kafka_options(instance: &str, sink: &Sink, to: &KafkaSink) -> kafka::Options {
+pub(super) fn mqtt_options(sink: &Sink, to: &MqttSink) -> Result<mqtt::Options, DaemonError> {
+    let topic = mqtt::Template::parse(to.topic.as_str())
+        .map_err(|error| DaemonError::Bug(format!("sinks.{}.topic: {error}", sink.name)))?;
+    Ok(mqtt::Options {
+        encoding: encoding(sink),
+        filter: Filter(sink.decisions.clone()),
+        in_flight_records: to.in_flight,
+        in_flight_bytes: to.in_flight_size.as_usize(),
+        retain: to.retain,
+        ..mqtt::Options::new(&sink.name, clients::mqtt(&to.client), topic)
+    })
+}
+
+pub(super) fn kafka_options(instance: &str, sink: &Sink, to: &KafkaSink) -> kafka::Options {
     let connection = clients::kafka(instance, &sink.name, &to.brokers, to.tls.as_ref(), to.sasl.as_ref());
     kafka::Options {
         encoding: encoding(sink),

@@ -1,5 +1,6 @@
 //! Starts the sources: from the config's table to the source's options, a task each.
 
+use super::clients::list;
 use super::daemon::DaemonError;
 use super::intake::SourceIntake;
 use super::rules::rules;
@@ -8,8 +9,8 @@ use crate::config::{Config, Content, Endpoint, Source, SourceKind};
 use crate::engine::{Engine, Origin};
 use crate::event::{Budget, Decoder};
 use crate::ingest::{
-    Connections, EventRoutes, Limits, ListenOptions, Listener, Places, SourceStatus, TlsFiles, file, lines, serial,
-    serve, spool,
+    Connections, EventRoutes, Limits, ListenOptions, Listener, Places, SourceStatus, TlsFiles, file, kafka, lines,
+    mqtt, serial, serve, spool,
 };
 use crate::model::Bundle;
 use crate::store::Store;
@@ -80,6 +81,18 @@ impl Sources<'_> {
                 let (place, connections) = (listener.address().to_string(), listener.connections());
                 let routes = EventRoutes::new(intake, budget, self.limits.clone());
                 (Box::pin(serve(listener, routes, stop)), Way::Listener(connections), place)
+            }
+            SourceKind::Kafka(from) => {
+                let options = options::kafka(&self.config.instance, source, from);
+                let status = status(format!("{} {}", list(&from.brokers), list(&from.topics)));
+                let task = kafka::run(options, intake, budget, Arc::clone(&status), stop);
+                reader(status, Box::pin(task))
+            }
+            SourceKind::Mqtt(from) => {
+                let options = options::mqtt(source, from, event_bytes_max);
+                let status = status(from.client.broker.to_string());
+                let task = mqtt::run(options, intake, budget, Arc::clone(&status), stop);
+                reader(status, Box::pin(task))
             }
             SourceKind::Socket(endpoint) => {
                 let listener = Listener::bind(&listen_options(endpoint, self.limits))?.sharing(places);

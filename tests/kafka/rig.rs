@@ -176,10 +176,18 @@ impl Rig {
 /// Memory for the batches of one source.
 const BUDGET_BYTES: usize = 16 << 20;
 
+fn connection(bootstrap: &str) -> Connection {
+    Connection {
+        brokers: vec![bootstrap.to_owned()],
+        client_id: "test".to_owned(),
+        timeout: std::time::Duration::from_secs(3),
+        ..Connection::default()
+    }
+}
+
 /// A source as tests want it: retries at once.
 pub fn source_options(bootstrap: &str, topic: &str) -> ingest::kafka::Options {
-    let connection =
-        Connection { brokers: vec![bootstrap.to_owned()], client_id: "test".to_owned(), ..Connection::default() };
+    let connection = connection(bootstrap);
     ingest::kafka::Options {
         group: format!("group-of-{topic}"),
         session: std::time::Duration::from_secs(6),
@@ -190,8 +198,7 @@ pub fn source_options(bootstrap: &str, topic: &str) -> ingest::kafka::Options {
 
 /// A sink as tests want it: retries at once.
 pub fn sink_options(bootstrap: &str, topic: &str) -> forward::kafka::Options {
-    let connection =
-        Connection { brokers: vec![bootstrap.to_owned()], client_id: "test".to_owned(), ..Connection::default() };
+    let connection = connection(bootstrap);
     forward::kafka::Options {
         probe: std::time::Duration::from_secs(1),
         ..forward::kafka::Options::new(SINK, connection, topic)

@@ -14,5 +14,7 @@ mod support;
 mod listener;
 mod refusals;
 mod rig;
+mod sender;
 mod sink;
+mod source;
 mod weather;

@@ -14,7 +14,7 @@ use verdictd::engine::{Along, Engine, Origin, Parts};
 use verdictd::event::{Budget, Decoder, Form, IdentityRules, KeyRule, Pointer, SourceRule};
 use verdictd::forward::mqtt::{Options, Template};
 use verdictd::forward::{self, SetAside, SettingAside, SinkStatus, Stopped};
-use verdictd::ingest::{Answer, Intake, Submission};
+use verdictd::ingest::{self, Answer, Intake, SourceStatus, Submission};
 use verdictd::link::mqtt::{Address, ClientOptions, Protocol};
 use verdictd::model::{self, LoadOptions};
 use verdictd::service::SourceIntake;
@@ -44,12 +44,6 @@ impl Rig {
     pub fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("verdictd-").tempdir().expect("a temporary folder");
         Self::on(Arc::new(folder), &|_| {})
-    }
-
-    /// With another store than the usual.
-    pub fn with(change: &dyn Fn(&mut store::Options)) -> Self {
-        let folder = tempfile::Builder::new().prefix("verdictd-").tempdir().expect("a temporary folder");
-        Self::on(Arc::new(folder), change)
     }
 
     /// With the state that is in the folder.
@@ -123,9 +117,37 @@ impl Rig {
         Running { status, stop, task: self.runtime.spawn(sink) }
     }
 
-    pub fn run<S>(&self, status: Arc<S>, make: impl FnOnce(watch::Receiver<bool>) -> BoxedTask) -> Running<S> {
+    pub fn source(&self, options: ingest::mqtt::Options, budget: &Budget) -> Running<SourceStatus> {
+        let status = Arc::new(SourceStatus::new(&options.name, "mqtt", options.client.broker.to_string()));
         let (stop, stopped) = watch::channel(false);
-        Running { status, stop, task: self.runtime.spawn(make(stopped)) }
+        let intake = Arc::clone(&self.intake);
+        let source = ingest::mqtt::run(options, intake, budget.clone(), Arc::clone(&status), stopped);
+        Running { status, stop, task: self.runtime.spawn(source) }
+    }
+
+    /// Ends a source or a sink in the midst of whatever it does, as a kill does.
+    pub fn kill<S>(&self, running: Running<S>) {
+        running.task.abort();
+        let _ = self.runtime.block_on(running.task);
+    }
+
+    /// Source and id of every verdict, in the order of the log.
+    pub fn verdicts(&self) -> Vec<(String, String)> {
+        let (mut next, mut found) = (1, Vec::new());
+        while let Some(chunk) = self.store.next_chunk(next).expect("the log") {
+            let from = next;
+            let records = chunk.records().filter(|record| record.verdict.sequence >= from);
+            found.extend(records.map(|record| (record.verdict.source.to_owned(), record.verdict.id.to_owned())));
+            next = chunk.next();
+        }
+        found
+    }
+
+    /// Waits for so many verdicts in all.
+    pub fn await_verdicts(&self, count: usize) {
+        let end = u64::try_from(count).expect("a count") + 1;
+        let there = || (self.store.committed() >= end).then_some(());
+        poll(WATCHDOG, there).unwrap_or_else(|| panic!("{} verdicts, not {count}", self.store.committed() - 1));
     }
 
     /// Waits until the sink's cursor is at the log's end.
@@ -149,8 +171,6 @@ impl Rig {
         self.runtime.block_on(running.task).expect("a task that ends by itself");
     }
 }
-
-pub type BoxedTask = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The limit of one event here.
 pub const EVENT_BYTES_MAX: usize = 128 << 10;
@@ -181,5 +201,15 @@ impl SetAside for Aside {
         let along = Along { quarantine: vec![entry], cursors: vec![(sink.into(), next)], ..Along::default() };
         let engine = Arc::clone(&self.0);
         Box::pin(async move { engine.carry(along).await.map_err(|_| Stopped) })
+    }
+}
+
+/// A source as tests want it: what needs a person is tried again soon.
+pub fn source_options(port: u16, protocol: Protocol, topics: &[&str]) -> ingest::mqtt::Options {
+    let topics = topics.iter().map(|topic| (*topic).to_owned()).collect();
+    let client = client(port, "verdictd-in", protocol);
+    ingest::mqtt::Options {
+        probe: Duration::from_millis(300),
+        ..ingest::mqtt::Options::new(SOURCE, client, topics, EVENT_BYTES_MAX)
     }
 }

@@ -87,9 +87,9 @@ fn a_link_that_dies_without_a_word_is_left_and_nothing_is_lost() {
     for n in 0..3 {
         let accepted = link.counts().accepted;
         if n == 0 {
-            link.stall(true)
+            link.stall(true);
         } else {
-            drop(link.cut_target_side())
+            link.cut_target_side();
         }
         rig.take(100 + n * 500..600 + n * 500);
         let down = poll(WATCHDOG, || (!sink.status.link.is_up()).then_some(()));

@@ -13,6 +13,7 @@ pub mod kafka;
 pub mod link;
 pub mod mosquitto;
 pub mod powercut_fs;
+pub mod pty;
 pub mod site;
 
 use rand::SeedableRng;

@@ -19,7 +19,7 @@ const TOKEN_FILE: Key = Key::new(
     "token-file",
     Kind::Path,
     Preset::Optional("\"/etc/verdictd/token\"", "no token; TCP outside loopback needs one or tls.client-ca-file"),
-    "A file with a token that must be the first line of each connection.",
+    "A file with a token: the first line of each connection is then `AUTH TOKEN`.",
 );
 pub(in crate::config) const KEYS: &[Key] = &[TYPE, LISTEN, SOCKET_GROUP, SOCKET_MODE, TLS, TOKEN_FILE, CONTENT, EVENT];
 

@@ -18,16 +18,20 @@ use super::{ClientTls, SecretError, read_secret};
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
 use std::path::PathBuf;
+use std::time::Duration;
 
-/// Longest wait between two tries to reach a broker, milliseconds.
-const RECONNECT_MS_MAX: u32 = 10_000;
+/// Longest wait between two tries to reach a broker, milliseconds; the client adds a jitter. It does not go back to
+/// the shortest before a connection has held for a while, so that a link that comes and goes always waits this long.
+const RECONNECT_MS_MAX: u32 = 1_000;
+/// How long a broker may owe an answer, where nothing else is configured.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// A connection that is not set up after this, TLS and SASL included, is given up and tried anew, milliseconds.
 const CONNECTION_SETUP_MS: u32 = 10_000;
 /// Longest topic name, as Kafka has it.
 pub const TOPIC_BYTES_MAX: usize = 249;
 
 /// Where the brokers are and who one is to them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
     /// `host:port` each; one that answers is enough to find the others.
     pub brokers: Vec<String>,
@@ -37,6 +41,16 @@ pub struct Connection {
     pub tls: Option<ClientTls>,
     /// None: no log-in.
     pub sasl: Option<Sasl>,
+    /// A broker that owes an answer for so long is given up, and another connection made: what a link that died in
+    /// silence costs. It must be long enough for what is in flight to pass a slow link.
+    pub timeout: Duration,
+}
+
+impl Default for Connection {
+    fn default() -> Self {
+        let (brokers, client_id) = (Vec::new(), String::new());
+        Self { brokers, client_id, tls: None, sasl: None, timeout: ANSWER_TIMEOUT }
+    }
 }
 
 /// A log-in by name and password.
@@ -94,6 +108,7 @@ impl Connection {
             .set("enable.metrics.push", "false")
             .set("socket.keepalive.enable", "true")
             .set("socket.connection.setup.timeout.ms", CONNECTION_SETUP_MS.to_string())
+            .set("socket.timeout.ms", self.timeout.as_millis().clamp(1000, 300_000).to_string())
             .set("reconnect.backoff.max.ms", RECONNECT_MS_MAX.to_string())
             .set("log.connection.close", "false")
             .set_log_level(RDKafkaLogLevel::Info);

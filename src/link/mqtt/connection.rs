@@ -181,10 +181,21 @@ impl Connection {
         poll_fn(|cx| self.poll_turn(cx, reading)).await
     }
 
-    /// Says good-bye, as far as it can be written at once.
-    pub async fn bye(mut self) {
+    /// Writes what was put and a good-bye, and waits, for at most a second, until the broker has read it and closes.
+    ///
+    /// A socket closed with bytes unread is reset, and a reset takes what was written before it from a peer that
+    /// has not read it yet: the last acknowledgements, say.
+    pub async fn bye(&mut self) {
         self.out.extend_from_slice(&BYE);
-        let _ = timeout(BYE_TIMEOUT, async { while !self.out.is_empty() && self.turn(false).await.is_ok() {} }).await;
+        let farewell = async {
+            loop {
+                self.frames.clear();
+                if self.turn(true).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _ = timeout(BYE_TIMEOUT, farewell).await;
     }
 
     fn poll_turn(&mut self, cx: &mut Context<'_>, reading: bool) -> Poll<Result<Turn, MqttError>> {

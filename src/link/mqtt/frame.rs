@@ -64,6 +64,11 @@ impl Frames {
         self.buffer.len() < self.room
     }
 
+    /// Throws away what came.
+    pub fn clear(&mut self) {
+        self.buffer.clear();
+    }
+
     /// Bytes that must be paid for before the packet at the front can be read: those above the buffer's.
     pub fn wanted(&self) -> Option<usize> {
         if self.skipping.is_some() {

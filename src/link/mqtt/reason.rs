@@ -26,6 +26,12 @@ pub fn is_refusal(code: u8) -> bool {
     code >= 0x80
 }
 
+/// A code with its name, for people.
+#[must_use]
+pub fn named_reason(code: u8) -> String {
+    Reason { code, text: None }.to_string()
+}
+
 fn name(code: u8) -> &'static str {
     match code {
         0x00 => "success",

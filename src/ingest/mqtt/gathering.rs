@@ -1,0 +1,96 @@
+//! The batch that is being gathered while another is committed.
+
+use super::arrival::Arrivals;
+use crate::event::{Assembly, BadKind, EventBatch};
+use crate::ingest::{Budget, Intake, Permit};
+use crate::link::mqtt::Message;
+
+/// Records and bytes of one batch: a round of the engine takes no more.
+pub(super) const BATCH_RECORDS_MAX: usize = 4096;
+const BATCH_BYTES_MAX: usize = 1 << 20;
+/// Memory is paid for in pieces of at least this, given back with the batch.
+const PIECE_BYTES: usize = 16 << 10;
+
+/// Decoded events, what they cost, and what is to be acknowledged for them.
+pub(super) struct Gathering<'a> {
+    assembly: Assembly<'a>,
+    /// Packet ids, in the order in which messages came; those of a connection that is gone are not in it.
+    acks: Vec<u16>,
+    paid: Option<Permit>,
+    used: usize,
+}
+
+/// A batch that can be handed in.
+pub(super) struct Batch {
+    pub events: EventBatch,
+    pub acks: Vec<u16>,
+    pub paid: Option<Permit>,
+}
+
+impl<'a> Gathering<'a> {
+    pub fn new<I: Intake>(intake: &'a I) -> Self {
+        Self { assembly: intake.assemble(), acks: Vec::new(), paid: None, used: 0 }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.assembly.is_empty() && self.acks.is_empty()
+    }
+
+    pub fn has_room(&self) -> bool {
+        self.assembly.len().max(self.acks.len()) < BATCH_RECORDS_MAX && self.assembly.bytes() < BATCH_BYTES_MAX
+    }
+
+    /// Pays for a message of that cost, if the memory is there now.
+    pub fn pay(&mut self, cost: usize, budget: &Budget) -> bool {
+        let paid = self.paid.as_ref().map_or(0, Permit::bytes);
+        let missing = (self.used + cost).saturating_sub(paid);
+        // There is no more to be had than the whole.
+        if missing > 0 && paid < budget.bytes() {
+            let piece = missing.max(PIECE_BYTES);
+            let Some(permit) = budget.try_take(piece).or_else(|| budget.try_take(missing)) else { return false };
+            self.paid_for(permit);
+        }
+        self.used += cost;
+        true
+    }
+
+    /// Adds memory that was paid for.
+    pub fn paid_for(&mut self, permit: Permit) {
+        match &mut self.paid {
+            Some(paid) => paid.merge(permit),
+            None => self.paid = Some(permit),
+        }
+    }
+
+    /// Adds a message that is paid for.
+    pub fn push(&mut self, message: &Message, arrivals: &mut Arrivals, event_bytes_max: usize) {
+        self.acks.extend(message.packet_id);
+        if let Some(bytes) = message.cut_from {
+            let reason = format!(
+                "expected an event of at most {event_bytes_max} bytes, found {bytes} on the topic {}",
+                message.topic
+            );
+            let beginning = message.payload.get(..event_bytes_max).unwrap_or(&message.payload);
+            self.assembly.push_bad(BadKind::Oversized, reason, beginning, None);
+            return;
+        }
+        let form = Arrivals::form(message);
+        self.assembly.push(&form, &message.payload, arrivals.beside(message));
+    }
+
+    /// Notes a message that holds nothing: only its acknowledgement is due.
+    pub fn push_nothing(&mut self, message: &Message) {
+        self.acks.extend(message.packet_id);
+    }
+
+    /// The connection is gone: its messages come again, under other ids as far as it matters here.
+    pub fn forget_acks(&mut self) {
+        self.acks.clear();
+    }
+
+    /// Takes the batch out and begins another.
+    pub fn take<I: Intake>(&mut self, intake: &'a I) -> Batch {
+        let gathered = std::mem::replace(self, Self::new(intake));
+        Batch { events: gathered.assembly.finish(), acks: gathered.acks, paid: gathered.paid }
+    }
+}
