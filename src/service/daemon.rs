@@ -43,8 +43,6 @@ pub enum DaemonError {
     Listen(#[from] ListenError),
     #[error("{key}: cannot read {}: {error}", path.display())]
     Secret { key: String, path: PathBuf, error: io::Error },
-    #[error("{0}: this type cannot be run yet")]
-    NotYet(String),
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
     #[error("a bug stopped the engine: {0}")]

@@ -118,7 +118,6 @@ impl Sources<'_> {
                 let task = serial::run(options, intake, budget, Arc::clone(&status), stop);
                 reader(status, Box::pin(task))
             }
-            _ => return Err(DaemonError::NotYet(format!("sources.{}", source.name))),
         };
         Ok((SourceView { origin, kind, facts: facts(&source.kind, &place), place, way }, task))
     }
