@@ -102,10 +102,12 @@ fn source(source: &SourceView) -> Value {
     let of_way = match &source.way {
         Way::Listener(connections) => json!({
             "up": true,
+            "state": "up",
             "connections": connections.open.load(Relaxed),
         }),
         Way::Reader(status) => json!({
             "up": status.link.is_up(),
+            "state": status.link.name(),
             "errors": errors(&status.link),
             "last-error": last_error(&status.link),
             "reconnects": status.reconnects.load(Relaxed),
@@ -127,6 +129,7 @@ fn sink(store: &Store, sink: &SinkStatus) -> Value {
         "type": sink.kind,
         "target": sink.target,
         "up": sink.link.is_up(),
+        "state": sink.link.name(),
         "cursor": store.cursor(&sink.name).ok(),
         "delivered": sink.delivered.load(Relaxed),
         "lag-events": lag.events,
