@@ -178,12 +178,12 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
         lines.push(format!("nothing new is taken: {room}"));
     }
     for source in &view.sources {
-        let Way::Reader(status) = &source.way else { continue };
-        if !status.link.is_up() {
-            let why = status.link.last_error().map(|error| error.text).unwrap_or_default();
-            lines.push(format!("source {} is down: {why}", status.name));
+        let Way::Reader(shown) = &source.way else { continue };
+        if !shown.link.is_up() {
+            let why = shown.link.last_error().map(|error| error.text).unwrap_or_default();
+            lines.push(format!("source {} is down: {why}", shown.name));
         }
-        lines.extend(status.warnings().into_iter().map(|line| format!("source {}: {line}", status.name)));
+        lines.extend(shown.warnings().into_iter().map(|line| format!("source {}: {line}", shown.name)));
     }
     for sink in view.sinks.iter().filter(|sink| !sink.link.is_up()) {
         let why = sink.link.last_error().map(|error| error.text).unwrap_or_default();

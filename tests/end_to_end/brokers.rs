@@ -21,7 +21,8 @@ fn up(daemon: &Daemon) {
     let shown = child::poll(WATCHDOG, || {
         let status = daemon.status();
         let all = ["sources", "sinks"].iter().flat_map(|table| status[*table].as_array().cloned().unwrap_or_default());
-        all.map(|one| one["state"] == "up" && one["last-error"].is_null()).all(|well| well).then_some(())
+        let is_well = |one: Value| one["state"] == "up" && one["last-error"].is_null();
+        all.all(is_well).then_some(())
     });
     assert!(shown.is_some(), "{}", daemon.status());
 }
