@@ -153,8 +153,7 @@ impl Tasks {
         let stop_admin = watch::Sender::new(false);
 
         let limits = limits(&config);
-        let bodies = usize::try_from(built.memory.admitted).unwrap_or(usize::MAX);
-        let budget = Budget::new(bodies.max(limits.budget_bytes_min()));
+        let budget = Budget::new(usize::try_from(built.memory.admitted).unwrap_or(usize::MAX));
         let admin_limits = Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..limits.clone() };
         let admin = Listener::bind(&listen_options(&config.admin, &admin_limits))?;
         let (bundle, stop) = (&built.bundle, &stop_sources);

@@ -90,7 +90,7 @@ impl Sources<'_> {
             }
             SourceKind::Mqtt(from) => {
                 let options = options::mqtt(source, from, event_bytes_max);
-                let status = status(from.client.broker.to_string());
+                let status = status(format!("{} {}", from.client.broker, list(&from.topics)));
                 let task = mqtt::run(options, intake, budget, Arc::clone(&status), stop);
                 reader(status, Box::pin(task))
             }
