@@ -242,6 +242,24 @@ fn rows_of_a_table_are_followed_and_the_header_is_known_after_a_restart() {
 }
 
 #[test]
+fn line_ends_in_quotes_cross_the_edges_of_blocks() {
+    let place = Place::new();
+    let options = Options { format: Format::Csv(CsvForm::default()), ..place.options() };
+    // Four blocks and more.
+    let row = |id| format!("{id},5,2026-01-01T12:00:00Z,\"{}\"\r\n", "a line\r\nof text, \"\"\n".repeat(40));
+    let rows: Vec<_> = (0..3000).map(row).collect();
+    let text = format!("id,TX_AMOUNT,TX_DATETIME,note\r\n{}", rows.concat());
+    assert!(text.len() > 4 * super::super::BLOCK_BYTES);
+    place.append(&text[..text.len() - 300]);
+    let rig = place.start(options);
+    rig.wait_ids(2900);
+    place.append(&text[text.len() - 300..]);
+    assert_eq!(rig.wait_ids(3000), names(0..3000));
+    assert!(rig.aside().is_empty());
+    rig.close();
+}
+
+#[test]
 fn a_row_whose_quote_is_never_closed_does_not_swallow_the_rest() {
     let place = Place::new();
     let options = Options { format: Format::Csv(CsvForm::default()), ..place.options() };
