@@ -11,10 +11,14 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod daemon;
+mod gate;
+mod mock;
 mod reader;
 mod refused;
 mod rig;
 mod sink;
 mod source;
+mod source_weather;
 mod weather;
 mod writer;
