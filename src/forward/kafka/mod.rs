@@ -136,7 +136,7 @@ pub async fn run(
         tokio::pin!(thread);
         let ended = tokio::select! {
             ended = &mut thread => ended,
-            _ = stop.wait_for(|stop| *stop) => {
+            () = stopped(&mut stop) => {
                 // The client may wait for a name that nobody resolves; the process may end all the same.
                 match tokio::time::timeout(options.drain + STOP_GRACE, &mut thread).await {
                     Ok(ended) => ended,
@@ -149,7 +149,14 @@ pub async fn run(
         let wait = backoff.next(&mut random);
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
-            _ = stop.wait_for(|stop| *stop) => return,
+            () = stopped(&mut stop) => return,
         }
+    }
+}
+
+/// Resolves when it is stopped; never where nobody can stop it any more.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    if stop.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }

@@ -165,7 +165,8 @@ impl<'a, I: Intake> Reader<'a, I> {
         use RDKafkaErrorCode as Code;
         let text = format!("{code}: {reason}");
         match code {
-            Code::Fatal => {
+            // The group may say the second without the client taking it for its end.
+            Code::Fatal | Code::FencedInstanceId => {
                 let (code, text) = self.consumer.client().fatal_error().unwrap_or((code, text));
                 let text = if code == Code::FencedInstanceId {
                     format!("another member of the group has this instance's name; each needs its own: {text}")
