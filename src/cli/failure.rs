@@ -98,9 +98,7 @@ impl From<DaemonError> for Failure {
             {
                 ExitCode::Permission
             }
-            DaemonError::Build(_) | DaemonError::NotYet(_) | DaemonError::Listen(_) | DaemonError::Secret { .. } => {
-                ExitCode::Config
-            }
+            DaemonError::Build(_) | DaemonError::Listen(_) | DaemonError::Secret { .. } => ExitCode::Config,
             DaemonError::Threads(_) | DaemonError::Bug(_) => ExitCode::Bug,
         };
         Self::new(code, error.to_string())

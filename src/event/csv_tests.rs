@@ -97,7 +97,9 @@ fn cell() -> impl Strategy<Value = String> {
 
 fn write(rows: &[Vec<String>]) -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    rows.iter().for_each(|row| writer.write_record(row).unwrap());
+    for row in rows {
+        writer.write_record(row).unwrap();
+    }
     writer.into_inner().unwrap()
 }
 
@@ -114,10 +116,10 @@ proptest! {
             // Cells of a row that is not whole are not taken.
             if cut > at && let Some(used) = parser.read(&text[at..cut]) {
                 prop_assert!(at + used <= cut);
-                prop_assert!(parser.cells().eq(row.iter().map(|cell| cell.as_bytes())));
+                prop_assert!(parser.cells().eq(row.iter().map(String::as_bytes)));
             }
             let used = parser.read(&text[at..]).unwrap();
-            prop_assert!(parser.cells().eq(row.iter().map(|cell| cell.as_bytes())));
+            prop_assert!(parser.cells().eq(row.iter().map(String::as_bytes)));
             at += used;
         }
     }

@@ -155,7 +155,7 @@ struct Slices<I> {
 
 impl<I: Intake> Slices<I> {
     async fn submit(&self, slice: slices::Slice) -> Result<I::Answer, Problem<'static>> {
-        let permit = slices::pay(&slice, &*self.intake, &self.budget, self.wait).await?;
+        let permit = slices::pay(&slice, 0, &*self.intake, &self.budget, self.wait).await?;
         self.intake.submit(Submission { form: Form::Ndjson, body: slice.body, labels: self.labels, permit }).await
     }
 

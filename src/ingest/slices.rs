@@ -50,14 +50,16 @@ pub(super) fn events(body: &[u8]) -> usize {
     body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).count()
 }
 
-/// Pays for what decoding and answering a slice costs beyond its bytes. What cannot be paid is counted as refused.
+/// Pays for what decoding and answering a slice costs, and for `bytes` of it that are not paid for yet. What cannot be
+/// paid is counted as refused.
 pub(super) async fn pay<I: Intake>(
     slice: &Slice,
+    bytes: usize,
     intake: &I,
     budget: &Budget,
     wait: Duration,
 ) -> Result<Permit, Problem<'static>> {
-    budget.take(slice.lines * EVENT_COST_BYTES, wait).await.map_err(|_| {
+    budget.take(bytes + slice.lines * EVENT_COST_BYTES, wait).await.map_err(|_| {
         intake.refused(events(&slice.body) as u64);
         Problem::busy("the memory for requests is in use")
     })

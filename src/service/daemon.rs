@@ -43,8 +43,6 @@ pub enum DaemonError {
     Listen(#[from] ListenError),
     #[error("{key}: cannot read {}: {error}", path.display())]
     Secret { key: String, path: PathBuf, error: io::Error },
-    #[error("{0}: this type cannot be run yet")]
-    NotYet(String),
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
     #[error("a bug stopped the engine: {0}")]
@@ -155,8 +153,7 @@ impl Tasks {
         let stop_admin = watch::Sender::new(false);
 
         let limits = limits(&config);
-        let bodies = usize::try_from(built.memory.admitted).unwrap_or(usize::MAX);
-        let budget = Budget::new(bodies.max(limits.budget_bytes_min()));
+        let budget = Budget::new(usize::try_from(built.memory.admitted).unwrap_or(usize::MAX));
         let admin_limits = Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..limits.clone() };
         let admin = Listener::bind(&listen_options(&config.admin, &admin_limits))?;
         let (bundle, stop) = (&built.bundle, &stop_sources);

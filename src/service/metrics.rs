@@ -63,6 +63,12 @@ impl Snapshot {
             }
         }
         add("events", "Events by what became of them", true, values);
+        let labels = view.sources.iter().map(|source| {
+            let origin = &source.origin;
+            (vec![("source", origin.name.clone())], load(&origin.labels))
+        });
+        add("labels", "Labels taken", true, labels.collect());
+        add("labels_kept", "Labels in the store", false, vec![(Vec::new(), number(stats.labels))]);
         let decided = view.engine.counters().decided();
         let values = decided
             .into_iter()

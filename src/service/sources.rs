@@ -10,7 +10,7 @@ use crate::engine::{Engine, Origin};
 use crate::event::{Budget, Decoder};
 use crate::ingest::{
     Connections, EventRoutes, Limits, ListenOptions, Listener, Places, SourceStatus, TlsFiles, file, kafka, lines,
-    mqtt, serve, spool,
+    mqtt, serial, serve, spool,
 };
 use crate::model::Bundle;
 use crate::store::Store;
@@ -90,7 +90,7 @@ impl Sources<'_> {
             }
             SourceKind::Mqtt(from) => {
                 let options = options::mqtt(source, from, event_bytes_max);
-                let status = status(from.client.broker.to_string());
+                let status = status(format!("{} {}", from.client.broker, list(&from.topics)));
                 let task = mqtt::run(options, intake, budget, Arc::clone(&status), stop);
                 reader(status, Box::pin(task))
             }
@@ -112,7 +112,12 @@ impl Sources<'_> {
                 let task = spool::run(options, intake, budget, Arc::clone(&status), stop);
                 reader(status, Box::pin(task))
             }
-            _ => return Err(DaemonError::NotYet(format!("sources.{}", source.name))),
+            SourceKind::Serial(from) => {
+                let options = options::serial(source, from, event_bytes_max);
+                let status = status(from.device.display().to_string());
+                let task = serial::run(options, intake, budget, Arc::clone(&status), stop);
+                reader(status, Box::pin(task))
+            }
         };
         Ok((SourceView { origin, kind, facts: facts(&source.kind, &place), place, way }, task))
     }

@@ -69,6 +69,7 @@ pub fn status(view: &View) -> Value {
         "store": {
             "next-sequence": stats.committed,
             "oldest-sequence": stats.log_floor,
+            "labels": stats.labels,
             "live-bytes": stats.live_bytes,
             "set-aside": stats.set_aside,
             "lost": stats.lost,
@@ -96,6 +97,7 @@ fn source(source: &SourceView) -> Value {
         "accepted": origin.accepted.load(Relaxed),
         "duplicate": origin.duplicate.load(Relaxed),
         "conflict": origin.conflict.load(Relaxed),
+        "labels": origin.labels.load(Relaxed),
         "quarantined": origin.quarantined.load(Relaxed),
         "refused": origin.refused.load(Relaxed),
     });

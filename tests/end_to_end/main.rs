@@ -8,6 +8,7 @@
 mod support;
 
 mod bad_input;
+mod brokers;
 mod config;
 mod disk;
 mod edges;

@@ -11,6 +11,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod daemon;
 mod listener;
 mod refusals;
 mod rig;

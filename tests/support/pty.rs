@@ -1,5 +1,8 @@
 //! A pseudo-terminal: the device's end here, the other end a path that a source opens.
 
+// Each test uses a part of this.
+#![allow(dead_code)]
+
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -20,7 +23,7 @@ pub struct Pty {
     pub path: PathBuf,
     /// Held open, so that the master does not fail while nobody has it open.
     slave: File,
-    bytes: Receiver<Vec<u8>>,
+    bytes: Option<Receiver<Vec<u8>>>,
     read: Vec<u8>,
     deaf: Arc<AtomicBool>,
     reader: Option<JoinHandle<()>>,
@@ -73,7 +76,7 @@ impl Pty {
                 }
             }
         });
-        Self { master, path: path.into(), slave, bytes, read: Vec::new(), deaf, reader: Some(reader) }
+        Self { master, path: path.into(), slave, bytes: Some(bytes), read: Vec::new(), deaf, reader: Some(reader) }
     }
 
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
@@ -99,10 +102,28 @@ impl Pty {
                 whole.pop();
                 return whole;
             }
-            let more = self.bytes.recv_timeout(WATCHDOG);
-            let read = String::from_utf8_lossy(&self.read);
-            self.read = [self.read.as_slice(), &more.unwrap_or_else(|_| panic!("no answer; so far {read:?}"))].concat();
+            assert!(self.more(WATCHDOG), "no answer; so far {:?}", String::from_utf8_lossy(&self.read));
         }
+    }
+
+    /// A line, if it comes in time.
+    pub fn line_within(&mut self, wait: Duration) -> Option<String> {
+        while !self.read.contains(&b'\n') {
+            if !self.more(wait) {
+                return None;
+            }
+        }
+        Some(self.line())
+    }
+
+    /// All that comes from now on; nothing else is to be asked for then.
+    pub fn take_bytes(&mut self) -> Receiver<Vec<u8>> {
+        self.bytes.take().expect("taken once")
+    }
+
+    fn more(&mut self, wait: Duration) -> bool {
+        let more = self.bytes.as_ref().and_then(|bytes| bytes.recv_timeout(wait).ok());
+        more.map(|more| self.read.extend(more)).is_some()
     }
 
     pub fn line(&mut self) -> String {

@@ -27,12 +27,11 @@ pub(super) enum Fault {
 impl Fault {
     pub fn trouble(&self) -> Trouble {
         match self {
-            Self::NoFile(_) => Trouble::Configuration,
             Self::Io { error, .. } | Self::Block { error: BlockError::Io(error), .. } => match error.kind() {
                 io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory => Trouble::Configuration,
                 _ => Trouble::Transient,
             },
-            Self::Block { .. } => Trouble::Configuration,
+            Self::Block { .. } | Self::NoFile(_) => Trouble::Configuration,
         }
     }
 }

@@ -239,8 +239,8 @@ fn rows_of_a_table_are_followed_and_the_header_is_known_after_a_restart() {
 fn a_row_whose_quote_is_never_closed_does_not_swallow_the_rest() {
     let place = Place::new();
     let options = Options { format: Format::Csv(CsvForm::default()), ..place.options() };
-    let rows = |ids: std::ops::Range<u32>| ids.map(|id| format!("{id},5,2026-01-01T12:00:00Z\n")).collect::<String>();
-    place.append(format!("id,TX_AMOUNT,TX_DATETIME\n{}\"1,5,\n{}", rows(0..1), rows(2..400)));
+    let rows = |ids: std::ops::Range<u32>| ids.map(|id| format!("{id},5,2026-01-01T12:00:00Z\n")).collect::<Vec<_>>();
+    place.append(format!("id,TX_AMOUNT,TX_DATETIME\n{}\"1,5,\n{}", rows(0..1).concat(), rows(2..400).concat()));
     let rig = place.start(options);
     let ids = rig.wait_ids(399);
     assert_eq!((ids[0].as_str(), ids[1].as_str(), ids.len()), ("0", "2", 399));

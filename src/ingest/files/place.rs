@@ -140,7 +140,7 @@ mod tests {
         #[test]
         fn a_place_is_read_as_it_was_kept(offset: u64, inode: u64, generation: u64, size: u64, changed: i64) {
             let ids = Place::ids_of(&[inode, generation], Head { bytes: 3, hash: 9 });
-            let place = Place { offset, generation, size, changed, ids, ..Place::start(7, inode) };
+            let place = Place { offset, generation, ids, size, changed, ..Place::start(7, inode) };
             let kept = place.encode();
             prop_assert!(kept.len() < 4096);
             prop_assert_eq!(Place::decode(&kept), Some(place));

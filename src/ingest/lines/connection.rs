@@ -163,16 +163,8 @@ impl<I: Intake> Reader<'_, I> {
                 continue;
             }
             let Shared { intake, budget, limits, .. } = self.shared;
-            let paid = match budget.take(slice.body.len(), limits.budget_wait).await {
-                Ok(mut bytes) => slices::pay(&slice, &**intake, budget, limits.budget_wait).await.map(|rest| {
-                    bytes.merge(rest);
-                    bytes
-                }),
-                Err(_) => {
-                    intake.refused(slices::events(&slice.body) as u64);
-                    Err(Problem::busy("the memory for requests is in use"))
-                }
-            };
+            let wait = limits.budget_wait;
+            let paid = slices::pay(&slice, slice.body.len(), &**intake, budget, wait).await;
             let pending = match paid {
                 Ok(permit) => {
                     let batch = intake.decode_lines(slice.body.clone(), None);

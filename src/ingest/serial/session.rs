@@ -62,10 +62,10 @@ impl<I: Intake> Session<I> {
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
         let mut stop_reading = stop.clone();
         let (from, to) = tokio::io::split(port);
-        let (sender, receiver) = mpsc::channel(UNDER_WAY_MAX);
+        let (sender, queue) = mpsc::channel(UNDER_WAY_MAX);
         let received = AtomicBool::new(false);
         let mut reading = pin!(self.read(from, fd, sender, &mut stop_reading, &received));
-        let mut writing = pin!(self.answer(to, receiver, stop));
+        let mut writing = pin!(self.answer(to, queue, stop));
         let error = tokio::select! {
             read = &mut reading => {
                 // What was read is taken; telling it may fail on a lost device.
@@ -196,18 +196,14 @@ impl<I: Intake> Session<I> {
                 text.insert(0, reply::end(framing));
             }
             let wait = if stalled { STALLED_WAIT } else { WRITE_WAIT };
-            stalled = match timeout(wait, to.write_all(&text)).await {
-                Ok(wrote) => {
-                    wrote?;
-                    false
-                }
-                Err(_) => {
-                    let end = reply::end(framing);
-                    let lost = text.iter().filter(|byte| **byte == end).count();
-                    self.status.add("replies-lost", lost as u64);
-                    true
-                }
-            };
+            let wrote = timeout(wait, to.write_all(&text)).await;
+            stalled = wrote.is_err();
+            if let Ok(wrote) = wrote {
+                wrote?;
+            } else {
+                let lost = memchr::memchr_iter(reply::end(framing), &text).count();
+                self.status.add("replies-lost", lost as u64);
+            }
         }
         Ok(())
     }

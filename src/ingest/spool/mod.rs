@@ -23,7 +23,7 @@ use super::{Budget, Intake, SourceStatus};
 use crate::link::{Backoff, Trouble};
 use folder::Folder;
 use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
-use taken::{Opened, Taken, Unfit};
+use taken::{Taken, Unfit};
 use tokio::sync::watch;
 
 /// How often the folder is looked at.
@@ -152,11 +152,11 @@ impl<I: Intake> Work<I> {
     async fn records(&mut self, name: &OsString, pump: &mut Pump<I>) -> Result<Result<bool, Unfit>, Ended> {
         let (options, kept, name) = (self.options.clone(), self.kept.clone(), name.clone());
         let mut taken = match blocking(move || Taken::open(&options, &name, kept.as_ref())).await.ok_or(Ended)? {
-            Ok(Opened::File(taken)) => {
+            Ok(Some(taken)) => {
                 self.kept = None;
                 Some(taken)
             }
-            Ok(Opened::Gone) => return Ok(Ok(false)),
+            Ok(None) => return Ok(Ok(false)),
             Err(unfit) => return Ok(Err(unfit)),
         };
         while let Some(mut file) = taken.take() {

@@ -37,11 +37,6 @@ impl From<BlockError> for Unfit {
     }
 }
 
-pub(super) enum Opened {
-    File(Taken),
-    Gone,
-}
-
 pub(super) struct Taken {
     blocks: Blocks,
     /// Behind what was decoded last.
@@ -50,13 +45,13 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// Opens a file of the folder; `kept` is where a file was left before.
-    pub fn open(options: &Options, name: &OsStr, kept: Option<&Place>) -> Result<Opened, Unfit> {
+    /// Opens a file of the folder, None where it is gone; `kept` is where a file was left before.
+    pub fn open(options: &Options, name: &OsStr, kept: Option<&Place>) -> Result<Option<Self>, Unfit> {
         let path = options.path.join(name);
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
         let file = match File::options().read(true).custom_flags(flags).open(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Opened::Gone),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let metadata = file.metadata()?;
@@ -75,7 +70,7 @@ impl Taken {
         let same = kept.filter(|kept| Place { offset: 0, ..(*kept).clone() } == start);
         let place = same.cloned().unwrap_or(start);
         let blocks = Blocks::new(file, place.offset, &options.format, options.event_bytes_max);
-        Ok(Opened::File(Self { blocks, place, default_id: options.default_id }))
+        Ok(Some(Self { blocks, place, default_id: options.default_id }))
     }
 
     /// Behind what was decoded last.

@@ -174,7 +174,7 @@ fn an_absent_folder_is_told_and_waited_for() {
 fn a_file_that_may_not_be_read_goes_to_failed() {
     let site = Site::new();
     site.drop_in("a", event(0));
-    fs::set_permissions(site.path("a"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(site.path("a"), fs::Permissions::from_mode(0o000)).unwrap();
     let may_all_the_same = fs::File::open(site.path("a")).is_ok();
     let rig = site.start(site.options());
     site.wait_gone("a");
