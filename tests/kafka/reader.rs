@@ -76,14 +76,12 @@ pub fn check(seen: &[Seen], ids: Range<u32>) -> usize {
     for record in seen {
         let key = record.key.as_deref().expect("a key");
         assert_eq!(*partition_of_key.entry(key).or_insert(record.partition), record.partition, "{key} moved");
-        match first.get(&record.id()) {
-            Some(sequence) => assert_eq!(*sequence, record.sequence(), "another verdict for {}", record.id()),
-            None => {
-                first.insert(record.id(), record.sequence());
-                let before = last_of_key.insert(key, record.sequence());
-                assert!(before.is_none_or(|before| before < record.sequence()), "{key} is out of order");
-            }
+        if let Some(sequence) = first.insert(record.id(), record.sequence()) {
+            assert_eq!(sequence, record.sequence(), "another verdict for {}", record.id());
+            continue;
         }
+        let before = last_of_key.insert(key, record.sequence());
+        assert!(before.is_none_or(|before| before < record.sequence()), "{key} is out of order");
     }
     let missing: Vec<u32> = ids.clone().filter(|id| !first.contains_key(id)).collect();
     assert!(missing.is_empty(), "{} lost, the first are {:?}", missing.len(), &missing[..missing.len().min(10)]);

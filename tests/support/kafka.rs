@@ -1,4 +1,4 @@
-//! A real Apache Kafka broker: one KRaft node on free loopback ports, from Maven Central's jars.
+//! A real Apache Kafka broker: one `KRaft` node on free loopback ports, from Maven Central's jars.
 //!
 //! Needs Java 17 or later and, the first time, Maven: the jars (44 MB) are kept in the target folder, or in
 //! `KAFKA_JARS`. Where Java is missing the tests say so and pass; with `VERDICTD_TEST_KAFKA=required` they fail.
@@ -376,10 +376,10 @@ fn is_available() -> bool {
 
 /// The folder of the jars, filled once.
 fn jars() -> PathBuf {
+    static JARS: OnceLock<PathBuf> = OnceLock::new();
     if let Some(folder) = std::env::var_os("KAFKA_JARS") {
         return folder.into();
     }
-    static JARS: OnceLock<PathBuf> = OnceLock::new();
     JARS.get_or_init(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kafka-jars");
         fs::create_dir_all(&folder).expect("the jars' folder");

@@ -46,6 +46,8 @@ pub const LINGER: Duration = Duration::from_millis(1);
 pub const PROBE: Duration = Duration::from_secs(30);
 /// How long a stopping sink goes on delivering what is committed.
 pub const DRAIN: Duration = Duration::from_secs(3);
+/// How long the client has to end after that.
+const STOP_GRACE: Duration = Duration::from_secs(2);
 /// What a record costs in the client beyond its bytes: its headers, its place in queues and requests.
 pub(crate) const RECORD_COST_BYTES: usize = 768;
 
@@ -130,15 +132,31 @@ pub async fn run(
     loop {
         let driver =
             Driver::new(options.clone(), Arc::clone(&store), Arc::clone(&aside), Arc::clone(&status), stop.clone());
-        let error = match on_own_thread(format!("sink-{}", options.name), || driver.run()).await {
-            Ok(()) => return,
-            Err(error) => error,
+        let thread = on_own_thread(format!("sink-{}", options.name), || driver.run());
+        tokio::pin!(thread);
+        let ended = tokio::select! {
+            ended = &mut thread => ended,
+            () = stopped(&mut stop) => {
+                // The client may wait for a name that nobody resolves; the process may end all the same.
+                match tokio::time::timeout(options.drain + STOP_GRACE, &mut thread).await {
+                    Ok(ended) => ended,
+                    Err(_) => return,
+                }
+            }
         };
+        let Err(error) = ended else { return };
         status.failed(Trouble::Transient, &error);
         let wait = backoff.next(&mut random);
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
-            _ = stop.wait_for(|stop| *stop) => return,
+            () = stopped(&mut stop) => return,
         }
+    }
+}
+
+/// Resolves when it is stopped; never where nobody can stop it any more.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    if stop.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }

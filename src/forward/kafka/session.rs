@@ -10,6 +10,7 @@ use crate::link::kafka::{SetupError, trouble, trouble_of_global};
 use crate::store::{Store, StoreError};
 use crate::verdict::Verdict;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::metadata::MetadataTopic;
 use rdkafka::producer::{BaseRecord, Producer as _};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -206,25 +207,23 @@ impl<'a> Session<'a> {
     pub fn ask(&mut self) {
         let Some(producer) = &self.producer else { return };
         let topic = &self.options.topic;
-        let (code, text) = match producer.client().fetch_metadata(Some(topic), ASK_TIMEOUT) {
+        let answer = producer.client().fetch_metadata(Some(topic), ASK_TIMEOUT);
+        let (code, text) = match answer.map(|metadata| metadata.topics().first().and_then(MetadataTopic::error)) {
             Err(error) => {
                 let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Unknown);
                 (code, format!("the brokers do not answer: {code}"))
             }
-            Ok(metadata) => match metadata.topics().first().and_then(rdkafka::metadata::MetadataTopic::error) {
-                Some(code) => {
-                    let code = RDKafkaErrorCode::from(code);
-                    (code, format!("topic {topic}: {code}"))
-                }
-                None => {
-                    // With records under way only their confirmation tells that all is well.
-                    if self.flight.is_empty() {
-                        self.is_parked = false;
-                        self.status.recovered();
-                    }
-                    return;
-                }
-            },
+            Ok(Some(code)) => {
+                let code = RDKafkaErrorCode::from(code);
+                (code, format!("topic {topic}: {code}"))
+            }
+            // With records under way only their confirmation tells that all is well.
+            Ok(None) if !self.flight.is_empty() => return,
+            Ok(None) => {
+                self.is_parked = false;
+                self.status.recovered();
+                return;
+            }
         };
         self.tell(trouble(code), &text);
     }

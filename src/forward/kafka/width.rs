@@ -51,17 +51,12 @@ impl Widths {
 
     /// A batch of records below `handed_over` was refused. True where it was a single record's.
     pub fn refused(&mut self, handed_over: u64) -> bool {
-        match self.single_below {
-            Some(_) => {
-                self.has_found = true;
-                true
-            }
-            None => {
-                self.single_below = Some(handed_over);
-                self.has_found = false;
-                false
-            }
+        let is_single = self.single_below.is_some();
+        self.has_found = is_single;
+        if !is_single {
+            self.single_below = Some(handed_over);
         }
+        is_single
     }
 
     /// The cursor is at `cursor`. True where the time of single records is over.

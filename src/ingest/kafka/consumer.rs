@@ -19,6 +19,9 @@ pub(super) type Consumer = BaseConsumer<Context>;
 const TOPICS_REFRESH_MS: u32 = 10_000;
 /// How long a partition waits where the client's queue is full, milliseconds.
 const QUEUE_BACKOFF_MS: u32 = 10;
+/// A reader that does not look after its client for so long has its partitions taken away, milliseconds; it looks
+/// several times a second. The client wants no less than the session.
+const POLL_INTERVAL_MS: u128 = 300_000;
 /// Longest name of a member.
 const MEMBER_BYTES_MAX: usize = 249;
 /// A broken link can report faster than anyone reads.
@@ -117,6 +120,7 @@ fn make(options: &Options, bell: Arc<Notify>) -> Result<Consumer, SetupError> {
         .set("partition.assignment.strategy", "cooperative-sticky")
         .set("session.timeout.ms", session.to_string())
         .set("heartbeat.interval.ms", (session / 4).clamp(1, 3000).to_string())
+        .set("max.poll.interval.ms", session.max(POLL_INTERVAL_MS).to_string())
         .set("enable.auto.commit", "false")
         .set("enable.auto.offset.store", "false")
         .set("auto.offset.reset", "error")

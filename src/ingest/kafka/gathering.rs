@@ -54,9 +54,9 @@ impl<'a> Gathering<'a> {
             return true;
         }
         let permit = budget.try_take(owed.max(PIECE_BYTES)).or_else(|| budget.try_take(owed));
-        let is_paid = permit.is_some();
-        permit.into_iter().for_each(|permit| self.pay(permit));
-        is_paid
+        let Some(permit) = permit else { return false };
+        self.pay(permit);
+        true
     }
 
     pub fn pay(&mut self, permit: Permit) {

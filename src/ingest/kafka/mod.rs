@@ -26,6 +26,7 @@ mod rebalance;
 mod record;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 
 use super::{Budget, Intake, SourceStatus};
 use crate::link::kafka::{Connection, on_own_thread};

@@ -9,10 +9,9 @@ use crate::event::Budget;
 use crate::ingest::{Intake, Problem, SourceStatus, until_taken};
 use crate::link::kafka::trouble_of_global;
 use crate::link::{Backoff, Trouble};
-use rdkafka::consumer::{CommitMode, Consumer as _};
+use rdkafka::consumer::Consumer as _;
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::message::{BorrowedMessage, Message};
-use rdkafka::{Offset, TopicPartitionList};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -21,15 +20,6 @@ use tokio::sync::{Notify, watch};
 
 /// How often the reader looks round where nothing wakes it.
 const TICK: Duration = Duration::from_millis(200);
-/// Least time between two searches for places that could not be found.
-const LOCATE_INTERVAL: Duration = Duration::from_secs(1);
-/// Least time between two commits to the group.
-const TELL_INTERVAL: Duration = Duration::from_secs(1);
-/// Nothing is taken for so long: the brokers are asked for no more until it is.
-const PAUSE_AFTER: Duration = Duration::from_secs(1);
-/// Least time between two questions to brokers that are away.
-const ASK_INTERVAL: Duration = Duration::from_secs(5);
-const ASK_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a record larger than the free memory waits before the rest is looked after.
 const BUDGET_WAIT: Duration = Duration::from_millis(200);
 
@@ -49,7 +39,7 @@ enum Ended {
 pub(super) struct Reader<'a, I: Intake> {
     pub(super) options: &'a Options,
     pub(super) intake: &'a I,
-    budget: &'a Budget,
+    pub(super) budget: &'a Budget,
     pub(super) status: &'a SourceStatus,
     pub(super) stop: watch::Receiver<bool>,
     pub(super) consumer: Arc<Consumer>,
@@ -60,15 +50,15 @@ pub(super) struct Reader<'a, I: Intake> {
     pub(super) gathering: Gathering<'a>,
     pub(super) flight: Option<Flight<'a>>,
     id: String,
-    told: Instant,
-    asked: Instant,
+    pub(super) told: Instant,
+    pub(super) asked: Instant,
     /// When there was no room for more, if there is none now.
-    blocked: Option<Instant>,
-    is_paused: bool,
+    pub(super) blocked: Option<Instant>,
+    pub(super) is_paused: bool,
     /// Since when the brokers do not let us in.
     pub(super) locked_out: Option<Instant>,
     /// When places were last searched for in vain.
-    located: Option<Instant>,
+    pub(super) located: Option<Instant>,
 }
 
 impl<'a, I: Intake> Reader<'a, I> {
@@ -165,7 +155,8 @@ impl<'a, I: Intake> Reader<'a, I> {
         use RDKafkaErrorCode as Code;
         let text = format!("{code}: {reason}");
         match code {
-            Code::Fatal => {
+            // The group may say the second without the client taking it for its end.
+            Code::Fatal | Code::FencedInstanceId => {
                 let (code, text) = self.consumer.client().fatal_error().unwrap_or((code, text));
                 let text = if code == Code::FencedInstanceId {
                     format!("another member of the group has this instance's name; each needs its own: {text}")
@@ -332,78 +323,6 @@ impl<'a, I: Intake> Reader<'a, I> {
         };
         self.land(result)?;
         Ok(true)
-    }
-
-    /// What is due from time to time.
-    fn look_round(&mut self, has_room: bool) -> Result<(), Failure> {
-        if self.told.elapsed() >= TELL_INTERVAL {
-            self.tell_group();
-        }
-        let is_lost = |partition: &Partition| matches!(partition.state, State::Lost(_));
-        if self.partitions.iter().any(is_lost) && self.located.is_none_or(|at| at.elapsed() >= LOCATE_INTERVAL) {
-            self.locate_and_assign()?;
-            self.located = self.partitions.iter().any(is_lost).then(Instant::now);
-        }
-        self.pause_or_resume(has_room);
-        if !self.status.link.is_up() && self.asked.elapsed() >= ASK_INTERVAL {
-            self.ask();
-            self.asked = Instant::now();
-        }
-        Ok(())
-    }
-
-    /// Where nothing is taken, as on a full disk, the client must be served all the same, and give no records:
-    /// a member that is not served loses its partitions, and holds up the others.
-    fn pause_or_resume(&mut self, has_room: bool) {
-        let is_blocked = self.gathering.is_full() || !self.gathering.try_pay(0, self.budget);
-        if has_room || !is_blocked {
-            self.blocked = None;
-        }
-        if self.is_paused && !is_blocked {
-            self.is_paused = false;
-            let _ = self.consumer.resume(&self.list(|partition| partition.is_assigned));
-        } else if is_blocked && !self.is_paused {
-            let since = *self.blocked.get_or_insert_with(Instant::now);
-            if since.elapsed() >= PAUSE_AFTER {
-                self.is_paused = self.consumer.pause(&self.list(|partition| partition.is_assigned)).is_ok();
-            }
-        }
-    }
-
-    pub(super) fn list(&self, wanted: impl Fn(&Partition) -> bool) -> TopicPartitionList {
-        let mut list = TopicPartitionList::new();
-        for partition in self.partitions.iter().filter(|partition| wanted(partition)) {
-            list.add_partition(&partition.topic, partition.number);
-        }
-        list
-    }
-
-    /// Commits to the group what is durable here: for the tools that show lag, and for members to come.
-    pub(super) fn tell_group(&mut self) {
-        self.told = Instant::now();
-        let mut list = TopicPartitionList::new();
-        for partition in &mut self.partitions {
-            if let Some(next) = partition.untold.take() {
-                let _ = list.add_partition_offset(&partition.topic, partition.number, Offset::Offset(next));
-            }
-        }
-        if list.count() > 0
-            && let Err(error) = self.consumer.commit(&list, CommitMode::Async)
-        {
-            tracing::debug!(source = self.options.name, %error, "a commit to the group failed");
-        }
-    }
-
-    /// Asks whether brokers and topics are there again, where no record tells it.
-    fn ask(&mut self) {
-        for topic in &self.options.topics {
-            let Ok(metadata) = self.consumer.client().fetch_metadata(Some(topic), ASK_TIMEOUT) else { return };
-            if metadata.topics().first().is_none_or(|topic| topic.error().is_some()) {
-                return;
-            }
-        }
-        self.locked_out = None;
-        self.status.recovered();
     }
 }
 

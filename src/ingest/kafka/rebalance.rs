@@ -38,7 +38,7 @@ impl<I: Intake> Reader<'_, I> {
                 untold: None,
             });
         }
-        let found = self.locate()?;
+        let found = self.locate();
         // The group waits for this answer, also where no place could be found yet.
         self.assign(&found)
     }
@@ -64,7 +64,7 @@ impl<I: Intake> Reader<'_, I> {
 
     /// Looks for the places that are not known; reads on from those that it finds.
     pub(super) fn locate_and_assign(&mut self) -> Result<(), Failure> {
-        let found = self.locate()?;
+        let found = self.locate();
         if found.is_empty() {
             return Ok(());
         }
@@ -102,7 +102,7 @@ impl<I: Intake> Reader<'_, I> {
     }
 
     /// Where to read from, of those partitions of which it can be told now.
-    fn locate(&mut self) -> Result<HashMap<(String, i32), i64>, Failure> {
+    fn locate(&mut self) -> HashMap<(String, i32), i64> {
         let mut found = HashMap::new();
         let new = self.list(|partition| partition.state == State::Lost(Lost::New));
         let committed = if new.count() > 0 {
@@ -141,7 +141,7 @@ impl<I: Intake> Reader<'_, I> {
                 }
             }
         }
-        Ok(found)
+        found
     }
 
     /// Asks the brokers what they have, and tells of a gap. None where they do not answer, or where to stop.

@@ -32,6 +32,8 @@ impl LogValve {
     pub fn write(&self, level: Level, facility: &str, text: &str) {
         let owner = &self.owner;
         match level {
+            // Its word on settings, which are ours and on purpose.
+            _ if facility == "CONFWARN" => tracing::debug!(owner, facility, text, "Kafka client"),
             Level::Debug | Level::Info | Level::Notice => tracing::debug!(owner, facility, text, "Kafka client"),
             // Its errors are not ours: it goes on trying.
             _ if self.is_due(facility, Instant::now()) => tracing::warn!(owner, facility, text, "Kafka client"),

@@ -1,0 +1,131 @@
+//! The source while links break, doors are shut, and others take its name.
+
+use super::gate::Gate;
+use super::rig::{Rig, source_options};
+use super::support::child::{WATCHDOG, poll};
+use super::support::from_env;
+use super::support::kafka::{Broker, Setup, USER, shared, unique};
+use super::support::link::Link;
+use super::writer::Writer;
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+use verdictd::ingest::kafka::Options;
+use verdictd::link::Trouble;
+use verdictd::link::kafka::{Connection, Mechanism, Sasl};
+
+#[test]
+fn a_link_cut_while_records_are_read_costs_none_and_gives_none_twice() {
+    let link = Link::unconnected();
+    let Some(broker) = Broker::start(Setup { behind: Some(link.port()), ..Setup::default() }) else { return };
+    link.retarget(broker.behind());
+    link.set_round_trip(Duration::from_millis(50));
+    broker.create_topic("in", 3, &[]);
+    let cuts = u32::try_from(from_env("VERDICTD_TEST_KAFKA_CUTS", 30)).unwrap();
+    let writer = Writer::to(&broker.bootstrap(), "in");
+    let rig = Rig::new();
+    let source = rig.source(source_options(&link.address().to_string(), "in"));
+    for cut in 0..cuts {
+        writer.write(cut * 400..(cut + 1) * 400);
+        rig.await_verdicts(cut as usize * 400 + 100);
+        match cut % 3 {
+            0 => link.cut(),
+            1 => link.cut_client_side(),
+            _ => link.cut_target_side(),
+        };
+    }
+    link.bury();
+    rig.await_verdicts(cuts as usize * 400);
+    rig.wait(source);
+    let ids: Vec<u32> = rig.verdicts().iter().map(|(_, id, _)| id.parse().unwrap()).collect();
+    assert_eq!(ids.len(), cuts as usize * 400);
+    assert_eq!(ids.into_iter().collect::<BTreeSet<_>>(), (0..cuts * 400).collect());
+}
+
+/// Nothing is taken for as long as it takes: the records wait with the brokers, and the member neither falls out of
+/// the group nor keeps others out.
+#[test]
+fn a_source_that_can_hand_nothing_in_holds_up_nobody_and_loses_nothing() {
+    let Some(broker) = shared() else { return };
+    let topic = unique("in-shut");
+    broker.create_topic(&topic, 4, &[]);
+    let events = 40_000;
+    Writer::to(&broker.bootstrap(), &topic).write(0..events);
+    let options =
+        |instance: &str| Options { instance: instance.to_owned(), ..source_options(&broker.bootstrap(), &topic) };
+    let (one, two) = (Rig::new(), Rig::new());
+    let (gate, open) = Gate::before(Arc::clone(&one.intake));
+    let first = one.source_through(options("edge-1"), Arc::new(gate));
+    let second = two.source(options("edge-2"));
+    // The first may have come first or last; the second has a share all the same.
+    two.await_verdicts(1);
+    assert_eq!(one.store.committed(), 1);
+    open.send(true).unwrap();
+    let seen = || -> BTreeSet<u32> {
+        one.verdicts().into_iter().chain(two.verdicts()).map(|(_, id, _)| id.parse().unwrap()).collect()
+    };
+    poll(WATCHDOG, || (seen().len() == events as usize).then_some(())).expect("all events");
+    one.wait(first);
+    two.wait(second);
+}
+
+#[test]
+fn two_daemons_of_one_name_are_an_alarm() {
+    let Some(broker) = shared() else { return };
+    let topic = unique("in-twins");
+    broker.create_topic(&topic, 1, &[]);
+    Writer::to(&broker.bootstrap(), &topic).write(0..10);
+    let (one, two) = (Rig::new(), Rig::new());
+    let first = one.source(source_options(&broker.bootstrap(), &topic));
+    one.await_verdicts(10);
+    let second = two.source(source_options(&broker.bootstrap(), &topic));
+    let alarm = || {
+        let told = [&first, &second].map(|source| source.status.link.last_error());
+        told.into_iter().flatten().find(|error| error.trouble == Trouble::Configuration)
+    };
+    let error = poll(WATCHDOG, alarm).expect("an alarm");
+    assert!(error.text.contains("instance's name"), "{}", error.text);
+    two.wait(second);
+    one.wait(first);
+}
+
+#[test]
+fn a_wrong_password_is_an_alarm_until_the_file_holds_the_right_one() {
+    let Some(broker) = Broker::start(Setup { secured: true, ..Setup::default() }) else { return };
+    broker.create_topic("in", 1, &[]);
+    Writer::to(&broker.bootstrap(), "in").write(0..10);
+    let rig = Rig::new();
+    let password_file = rig.path().join("password");
+    fs::write(&password_file, "wrong\n").unwrap();
+    let plain = source_options(&broker.sasl_bootstrap(), "in");
+    let sasl = Some(Sasl {
+        mechanism: Mechanism::ScramSha256,
+        username: USER.0.to_owned(),
+        password_file: password_file.clone(),
+    });
+    let source = rig.source(Options { connection: Connection { sasl, ..plain.connection.clone() }, ..plain });
+    let alarm = || source.status.link.last_error().filter(|error| error.trouble == Trouble::Configuration);
+    let error = poll(WATCHDOG, alarm).expect("an alarm");
+    assert!(error.text.contains("uthentication"), "{}", error.text);
+    fs::write(&password_file, USER.1).unwrap();
+    rig.await_verdicts(10);
+    assert!(source.status.link.is_up());
+    rig.wait(source);
+}
+
+#[test]
+fn a_topic_that_does_not_exist_yet_is_read_once_it_does() {
+    let Some(broker) = shared() else { return };
+    let topic = unique("in-later");
+    let rig = Rig::new();
+    let source = rig.source(source_options(&broker.bootstrap(), &topic));
+    let alarm = || source.status.link.last_error().filter(|error| error.trouble == Trouble::Configuration);
+    let error = poll(WATCHDOG, alarm).expect("an alarm");
+    assert!(error.text.contains(&topic), "{}", error.text);
+    broker.create_topic(&topic, 2, &[]);
+    Writer::to(&broker.bootstrap(), &topic).write(0..100);
+    rig.await_verdicts(100);
+    assert!(source.status.link.is_up());
+    rig.wait(source);
+}
