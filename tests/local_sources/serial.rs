@@ -1,14 +1,11 @@
 //! A serial line: the daemon killed under a device that repeats, and the example sender as it is shipped.
 
-#[path = "../support/pty.rs"]
-mod pty;
-
 use super::support::child::{WATCHDOG, poll};
 use super::support::daemon::Daemon;
 use super::support::from_env;
+use super::support::pty::Pty;
 use super::support::site::Site;
 use super::{assert_each_once, event, quoted, wait_delivered};
-use pty::Pty;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command, Stdio};

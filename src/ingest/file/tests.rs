@@ -35,7 +35,7 @@ impl Place {
     }
 
     fn start_with(&self, options: Options, store: store::Options) -> Rig {
-        let mut rig = Rig::with(self.dir.path(), store);
+        let mut rig = Rig::with(self.dir.path(), &store);
         rig.run(|intake, budget, status, stop| run(options, intake, budget, status, stop));
         rig
     }

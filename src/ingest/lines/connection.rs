@@ -18,6 +18,9 @@ use tokio::{
 /// Bytes thrown away at most behind the last answer.
 const LINGER_BYTES_MAX: usize = 8 << 20;
 
+/// How long a client may take, when the daemon stops, to close his side.
+const LINGER_AT_STOP: Duration = Duration::from_millis(500);
+
 /// The first line of a client that has a token.
 const AUTH: &[u8] = b"AUTH ";
 
@@ -26,8 +29,10 @@ const AUTH: &[u8] = b"AUTH ";
 enum End {
     /// The client has sent all.
     Closed,
-    /// The client is gone or does not keep to the rules, or the daemon stops.
+    /// The client is gone or does not keep to the rules.
     Cut,
+    /// The daemon stops.
+    Stopped,
 }
 
 /// Serves a connection to its end.
@@ -53,10 +58,11 @@ where
     };
     match end {
         Ok(End::Closed) => drop(to.shutdown().await),
-        Ok(End::Cut) => {
-            // A socket closed with bytes unread can take the last answers with it.
+        Ok(end) => {
+            // A socket closed with bytes unread can take the last answers with it. A stop waits for nobody long.
             let _ = to.shutdown().await;
-            let _ = timeout(shared.limits.head_timeout, linger(&mut from)).await;
+            let limit = if end == End::Stopped { LINGER_AT_STOP } else { shared.limits.head_timeout };
+            let _ = timeout(limit, linger(&mut from)).await;
         }
         Err(error) => {
             if error.kind() == io::ErrorKind::TimedOut {
@@ -93,7 +99,7 @@ async fn read<I: Intake>(
         let mut part = from.take(space as u64);
         let read = tokio::select! {
             biased;
-            () = stopped(&mut stop) => return End::Cut,
+            () = stopped(&mut stop) => return End::Stopped,
             read = part.read_buf(bytes) => Some(read),
             () = sleep_until(deadline.unwrap_or_else(far)), if deadline.is_some() => None,
         };

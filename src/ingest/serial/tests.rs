@@ -31,7 +31,7 @@ fn start(change: impl FnOnce(&mut Options)) -> Bench {
 
 fn start_with(dir: tempfile::TempDir, store: store::Options, change: impl FnOnce(&mut Options)) -> Bench {
     let pty = plug(&dir);
-    let mut rig = Rig::with(dir.path(), store);
+    let mut rig = Rig::with(dir.path(), &store);
     let mut options = Options { baud: 921_600, ..Options::new("line", dir.path().join("by-id"), EVENT_BYTES_MAX) };
     change(&mut options);
     rig.run(|intake, budget, status, stop| run(options, intake, budget, status, stop));

@@ -28,16 +28,16 @@ pub struct Rig {
 impl Rig {
     /// Over the state in `dir`.
     pub fn open(dir: &Path) -> Self {
-        Self::with(dir, store::Options::new(dir.join("state")))
+        Self::with(dir, &store::Options::new(dir.join("state")))
     }
 
-    pub fn with(dir: &Path, options: store::Options) -> Self {
+    pub fn with(dir: &Path, options: &store::Options) -> Self {
         let bundle: PathBuf = dir.join("bundle");
         if !bundle.exists() {
             shipped::unpack(&bundle).unwrap();
         }
         let bundle = Arc::new(model::load(&bundle, &LoadOptions::default()).unwrap());
-        let opened = store::open(&options).unwrap();
+        let opened = store::open(options).unwrap();
         let pointer = |text: &str| Pointer::parse(text).unwrap();
         let rules = IdentityRules {
             id: pointer("/id"),
