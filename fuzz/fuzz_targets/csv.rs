@@ -22,8 +22,11 @@ fuzz_target!(|data: &[u8]| {
         assert!(used > 0 && used <= rest.len());
         match &header {
             None => {
-                let known: Vec<_> =
-                    columns.iter().filter(|(name, _)| parser.cells().any(|cell| cell == name.as_bytes())).cloned().collect();
+                let known: Vec<_> = columns
+                    .iter()
+                    .filter(|(name, _)| parser.cells().any(|cell| cell == name.as_bytes()))
+                    .cloned()
+                    .collect();
                 let Ok(found) = CsvHeader::new(parser.cells(), &known) else { return };
                 header = Some(found);
             }

@@ -101,16 +101,16 @@ fn as_text(status: &Value) -> String {
             Some(connections) => format!("; {connections} connected"),
             None => last_error(&source),
         };
-        let up = if source["up"] == Value::Bool(false) { " down" } else { "" };
-        lines.push(("source", format!("{name}{up} at {from}: {}{link}", counts.join(", "))));
+        let state = text(&source["state"]);
+        lines.push(("source", format!("{name} {state} at {from}: {}{link}", counts.join(", "))));
     }
     for sink in list("sinks") {
-        let up = if sink["up"] == Value::Bool(true) { "up" } else { "down" };
+        let state = text(&sink["state"]);
         let (name, delivered, waiting) = (text(&sink["name"]), count(&sink["delivered"]), count(&sink["lag-events"]));
         let age = sink["lag-seconds"].as_f64().filter(|_| waiting > 0);
         let age = age.map(|age| format!(", the oldest for {age:.1} s")).unwrap_or_default();
         let error = last_error(&sink);
-        lines.push(("sink", format!("{name} {up}: {delivered} delivered, {waiting} waiting{age}{error}")));
+        lines.push(("sink", format!("{name} {state}: {delivered} delivered, {waiting} waiting{age}{error}")));
     }
     let (configured, force) = (count(&dedup["window-seconds"]), count(&dedup["window-in-force-seconds"]));
     let cut = match dedup["cut-by"].as_str() {
@@ -173,10 +173,10 @@ mod tests {
     fn the_text_form_says_what_is_waiting_and_what_is_cut() {
         let status = serde_json::json!({
             "ready": true,
-            "sinks": [{ "name": "audit", "up": false, "lag-events": 3, "lag-seconds": 2.25,
+            "sinks": [{ "name": "audit", "state": "down", "lag-events": 3, "lag-seconds": 2.25,
                         "last-error": { "text": "full" } }],
-            "sources": [{ "name": "site", "from": "b:1 t", "up": false, "accepted": 2, "last-error": { "text": "no" } },
-                        { "name": "pos", "from": "unix:/e", "up": true, "connections": 4 }],
+            "sources": [{ "name": "site", "from": "b:1 t", "state": "down", "accepted": 2, "last-error": { "text": "no" } },
+                        { "name": "pos", "from": "unix:/e", "state": "up", "connections": 4 }],
             "dedup": { "window-seconds": 604_800, "window-in-force-seconds": 7_500, "cut-by": "limits.memory" },
             "warnings": ["the window is cut"],
         });
@@ -184,7 +184,7 @@ mod tests {
         assert!(text.contains("audit down: 0 delivered, 3 waiting, the oldest for 2.2 s; last error: full"), "{text}");
         assert!(text.contains("site down at b:1 t: 2 accepted, 0 duplicate"), "{text}");
         assert!(text.contains("0 refused; last error: no"), "{text}");
-        assert!(text.contains("pos at unix:/e: 0 accepted") && text.contains("0 refused; 4 connected"), "{text}");
+        assert!(text.contains("pos up at unix:/e: 0 accepted") && text.contains("0 refused; 4 connected"), "{text}");
         assert!(text.contains("window of 7 d, cut to 2 h 5 min by limits.memory"), "{text}");
     }
 

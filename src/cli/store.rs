@@ -141,19 +141,18 @@ pub(super) fn run(command: &StoreCommand) -> Result<(), Failure> {
 
 /// Returns where the cursor stood.
 fn forget(name: &str, place: &Place) -> Result<u64, Failure> {
-    let dir = match &place.dir {
-        Some(dir) => dir.clone(),
-        None => {
-            let config = load(&place.config.config)?.config;
-            if config.sinks.iter().any(|sink| sink.name == name) {
-                let file = place.config.config.display();
-                return Err(Failure::usage(format!(
-                    "sinks.{name} is still in {file}: verdicts that it has not confirmed are kept for it; take it out \
+    let dir = if let Some(dir) = &place.dir {
+        dir.clone()
+    } else {
+        let config = load(&place.config.config)?.config;
+        if config.sinks.iter().any(|sink| sink.name == name) {
+            let file = place.config.config.display();
+            return Err(Failure::usage(format!(
+                "sinks.{name} is still in {file}: verdicts that it has not confirmed are kept for it; take it out \
                      of the config first"
-                )));
-            }
-            config.state_dir
+            )));
         }
+        config.state_dir
     };
     forget_sink(&dir, name).map_err(|error| match error {
         StoreError::Io { kind: io::ErrorKind::NotFound, .. } => no_store(&dir),

@@ -48,20 +48,17 @@ impl HostPort {
     /// # Errors
     /// When `text` has no host that could be one, or no port from 1 on; what was expected.
     pub fn parse(text: &str, default: Option<u16>) -> Result<Self, BrokerError> {
-        let (host, rest) = match text.strip_prefix('[') {
-            Some(inner) => {
-                let (address, rest) = inner.split_once(']').ok_or(BrokerError::Host)?;
-                let address: Ipv6Addr = address.parse().map_err(|_| BrokerError::Host)?;
-                (address.to_string(), rest)
+        let (host, rest) = if let Some(inner) = text.strip_prefix('[') {
+            let (address, rest) = inner.split_once(']').ok_or(BrokerError::Host)?;
+            let address: Ipv6Addr = address.parse().map_err(|_| BrokerError::Host)?;
+            (address.to_string(), rest)
+        } else {
+            let at = text.find(':').unwrap_or(text.len());
+            let (host, rest) = text.split_at(at);
+            if !is_name(host) {
+                return Err(BrokerError::Host);
             }
-            None => {
-                let at = text.find(':').unwrap_or(text.len());
-                let (host, rest) = text.split_at(at);
-                if !is_name(host) {
-                    return Err(BrokerError::Host);
-                }
-                (host.to_owned(), rest)
-            }
+            (host.to_owned(), rest)
         };
         let no_port = || BrokerError::Port(if host.contains(':') { format!("[{host}]") } else { host.clone() });
         let port = match (rest.strip_prefix(':'), default) {

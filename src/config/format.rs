@@ -62,8 +62,8 @@ pub(super) fn read(section: &mut Section<'_>) -> Option<Format> {
         return Some(Format::Ndjson);
     }
     let mut table = section.sub_or_default(&CSV);
-    let separator = table.text_as(&SEPARATOR, |text| character(text));
-    let quote = table.text_as(&QUOTE, |text| character(text));
+    let separator = table.text_as(&SEPARATOR, character);
+    let quote = table.text_as(&QUOTE, character);
     let columns = table.value(&COLUMNS, columns).unwrap_or_default();
     let (separator, quote) = (separator?, quote?);
     if separator == quote {

@@ -10,4 +10,4 @@ mod listeners;
 mod peer;
 pub(super) mod rig;
 mod routes;
-mod tls;
+pub(super) mod tls;

@@ -41,6 +41,8 @@ pub struct LastError {
 #[derive(Debug, Default)]
 pub struct LinkState {
     down: AtomicBool,
+    /// Whether it has worked at all since the start.
+    reached: AtomicBool,
     errors: [AtomicU64; 3],
     last: Mutex<Option<LastError>>,
 }
@@ -49,6 +51,16 @@ impl LinkState {
     #[must_use]
     pub fn is_up(&self) -> bool {
         !self.down.load(Relaxed)
+    }
+
+    /// `starting` until it has worked or failed for the first time, then `up` or `down`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match (self.is_up(), self.reached.load(Relaxed)) {
+            (false, _) => "down",
+            (true, false) => "starting",
+            (true, true) => "up",
+        }
     }
 
     /// Errors of a kind since the start.
@@ -78,6 +90,7 @@ impl LinkState {
 
     /// Notes success; true where the link was down.
     pub fn recovered(&self) -> bool {
+        self.reached.store(true, Relaxed);
         self.down.swap(false, Relaxed)
     }
 }
@@ -89,7 +102,8 @@ mod tests {
     #[test]
     fn news_are_told_once_and_the_last_error_stays() {
         let state = LinkState::default();
-        assert!(state.is_up() && !state.recovered());
+        assert!(state.is_up() && state.name() == "starting" && !state.recovered());
+        assert_eq!(state.name(), "up");
         assert!(state.failed(Trouble::Transient, "refused"));
         assert!(!state.failed(Trouble::Transient, "refused"));
         assert!(state.failed(Trouble::Configuration, "wrong password"));

@@ -64,7 +64,9 @@ impl Sources<'_> {
         let prepared = self.config.sources.iter().map(|source| self.prepare(source, &places));
         let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
         let (views, ready): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
-        ready.into_iter().for_each(|task| drop(tasks.spawn(task)));
+        for task in ready {
+            tasks.spawn(task);
+        }
         Ok(views)
     }
 

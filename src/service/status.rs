@@ -104,10 +104,12 @@ fn source(source: &SourceView) -> Value {
     let of_way = match &source.way {
         Way::Listener(connections) => json!({
             "up": true,
+            "state": "up",
             "connections": connections.open.load(Relaxed),
         }),
         Way::Reader(status) => json!({
             "up": status.link.is_up(),
+            "state": status.link.name(),
             "errors": errors(&status.link),
             "last-error": last_error(&status.link),
             "reconnects": status.reconnects.load(Relaxed),
@@ -129,6 +131,7 @@ fn sink(store: &Store, sink: &SinkStatus) -> Value {
         "type": sink.kind,
         "target": sink.target,
         "up": sink.link.is_up(),
+        "state": sink.link.name(),
         "cursor": store.cursor(&sink.name).ok(),
         "delivered": sink.delivered.load(Relaxed),
         "lag-events": lag.events,
@@ -177,12 +180,12 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
         lines.push(format!("nothing new is taken: {room}"));
     }
     for source in &view.sources {
-        let Way::Reader(status) = &source.way else { continue };
-        if !status.link.is_up() {
-            let why = status.link.last_error().map(|error| error.text).unwrap_or_default();
-            lines.push(format!("source {} is down: {why}", status.name));
+        let Way::Reader(shown) = &source.way else { continue };
+        if !shown.link.is_up() {
+            let why = shown.link.last_error().map(|error| error.text).unwrap_or_default();
+            lines.push(format!("source {} is down: {why}", shown.name));
         }
-        lines.extend(status.warnings().into_iter().map(|line| format!("source {}: {line}", status.name)));
+        lines.extend(shown.warnings().into_iter().map(|line| format!("source {}: {line}", shown.name)));
     }
     for sink in view.sinks.iter().filter(|sink| !sink.link.is_up()) {
         let why = sink.link.last_error().map(|error| error.text).unwrap_or_default();

@@ -20,8 +20,9 @@ use std::time::Duration;
 fn up(daemon: &Daemon) {
     let shown = child::poll(WATCHDOG, || {
         let status = daemon.status();
-        let all = ["sources", "sinks"].iter().flat_map(|table| status[*table].as_array().cloned().unwrap_or_default());
-        all.map(|one| one["up"] == true && one["last-error"].is_null()).all(|well| well).then_some(())
+        let mut all = ["sources", "sinks"].iter().flat_map(|table| status[*table].as_array().cloned().unwrap_or_default());
+        let is_well = |one: Value| one["state"] == "up" && one["last-error"].is_null();
+        all.all(is_well).then_some(())
     });
     assert!(shown.is_some(), "{}", daemon.status());
 }
@@ -100,6 +101,8 @@ fn from_kafka_to_kafka_by_scram_over_a_kill() {
     broker.create_topic(&events, 3, &[]);
     broker.create_topic(&verdicts, 3, &[]);
     let mut site = Site::new();
+    // TLS and SASL, both ways, beside HTTP.
+    site.set("limits.memory", "\"96 MiB\"");
     std::fs::write(site.path().join("kafka.password"), kafka::USER.1).unwrap();
     for table in ["sources.site", "sinks.site"] {
         let sasl = format!(

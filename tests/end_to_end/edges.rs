@@ -66,7 +66,7 @@ fn a_followed_file_and_a_spool_are_sources_over_a_kill() {
     let lines = sink_lines(&site, 12);
     assert_eq!(member(&lines[11], "time"), "2026-07-01T10:00:00Z", "in summer it is two hours");
     let text = configured(&site, &["status"]).stdout;
-    assert!(text.contains(&format!("journal at {}: 1 accepted, 0 duplicate", journal.display())), "{text}");
+    assert!(text.contains(&format!("journal up at {}: 1 accepted, 0 duplicate", journal.display())), "{text}");
     assert!(daemon.stop().success());
     assert_eq!(site.sink_lines().len(), 12, "nothing is read twice");
 }

@@ -1,4 +1,4 @@
-//! Sink `mqtt`: a verdict a message at QoS 1, confirmed by the broker's PUBACK.
+//! Sink `mqtt`: a verdict a message at QoS 1, confirmed by the broker's `PUBACK`.
 
 use super::{DECISIONS, ENCODING, IN_FLIGHT_SIZE, START, of_type};
 use crate::config::{

@@ -251,7 +251,8 @@ impl Following {
     fn fill(&mut self) -> Result<(), Fault> {
         let before = self.blocks.read_to();
         let path = self.path.clone();
-        self.blocks.fill().map_err(failed(&path))?;
+        let pending = self.size()?.saturating_sub(before);
+        self.blocks.fill(pending).map_err(failed(&path))?;
         // A file that is shorter now was emptied after it was read; one that is not, and begins otherwise, before.
         if self.size()? >= self.blocks.read_to() && !self.is_itself()? {
             self.blocks.forget(before);

@@ -3,9 +3,11 @@
 use super::*;
 use crate::event::CsvForm;
 use crate::ingest::tests::rig::{EVENT_BYTES_MAX, Rig, event, events, names, poll};
+use crate::store;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 
 struct Place {
     dir: tempfile::TempDir,
@@ -29,7 +31,11 @@ impl Place {
     }
 
     fn start(&self, options: Options) -> Rig {
-        let mut rig = Rig::open(self.dir.path());
+        self.start_with(options, store::Options::new(self.path("state")))
+    }
+
+    fn start_with(&self, options: Options, store: store::Options) -> Rig {
+        let mut rig = Rig::with(self.dir.path(), store);
         rig.run(|intake, budget, status, stop| run(options, intake, budget, status, stop));
         rig
     }
@@ -236,6 +242,24 @@ fn rows_of_a_table_are_followed_and_the_header_is_known_after_a_restart() {
 }
 
 #[test]
+fn line_ends_in_quotes_cross_the_edges_of_blocks() {
+    let place = Place::new();
+    let options = Options { format: Format::Csv(CsvForm::default()), ..place.options() };
+    // Four blocks and more.
+    let row = |id| format!("{id},5,2026-01-01T12:00:00Z,\"{}\"\r\n", "a line\r\nof text, \"\"\n".repeat(40));
+    let rows: Vec<_> = (0..3000).map(row).collect();
+    let text = format!("id,TX_AMOUNT,TX_DATETIME,note\r\n{}", rows.concat());
+    assert!(text.len() > 4 * super::super::BLOCK_BYTES);
+    place.append(&text[..text.len() - 300]);
+    let rig = place.start(options);
+    rig.wait_ids(2900);
+    place.append(&text[text.len() - 300..]);
+    assert_eq!(rig.wait_ids(3000), names(0..3000));
+    assert!(rig.aside().is_empty());
+    rig.close();
+}
+
+#[test]
 fn a_row_whose_quote_is_never_closed_does_not_swallow_the_rest() {
     let place = Place::new();
     let options = Options { format: Format::Csv(CsvForm::default()), ..place.options() };
@@ -245,6 +269,27 @@ fn a_row_whose_quote_is_never_closed_does_not_swallow_the_rest() {
     let ids = rig.wait_ids(399);
     assert_eq!((ids[0].as_str(), ids[1].as_str(), ids.len()), ("0", "2", 399));
     assert_eq!(rig.aside(), [("malformed".to_owned(), "\"1,5,\n".to_owned())]);
+    rig.close();
+}
+
+#[test]
+fn while_nothing_can_be_taken_the_place_stays_and_all_of_it_comes_later() {
+    let place = Place::new();
+    let sinks = vec![store::SinkDecl { name: "dead".to_owned(), start: store::SinkStart::Oldest }];
+    let options = store::Options { sinks, ..store::Options::new(place.path("state")) };
+    let rig = place.start_with(place.options(), options.clone());
+    place.append(event(0));
+    rig.wait_ids(1);
+    rig.close();
+    // No room is left, nor to be made.
+    let rig = place.start_with(place.options(), store::Options { disk_bytes: 1, ..options.clone() });
+    let before = kept(&rig).offset;
+    place.append(events(1..5000));
+    poll("a refusal", || (rig.intake.origin.refused.load(Relaxed) > 0).then_some(()));
+    assert_eq!((rig.ids().len(), kept(&rig).offset), (1, before));
+    rig.close();
+    let rig = place.start_with(place.options(), options);
+    assert_eq!(rig.wait_ids(5000), names(0..5000));
     rig.close();
 }
 

@@ -100,15 +100,16 @@ impl Blocks {
         BLOCK_BYTES.max(self.limit + 1)
     }
 
-    /// Reads on; returns how many bytes.
-    pub fn fill(&mut self) -> io::Result<usize> {
-        let (before, room) = (self.buffer.len(), self.room());
+    /// Reads on, `pending` bytes at most; returns how many.
+    pub fn fill(&mut self, pending: u64) -> io::Result<usize> {
+        let before = self.buffer.len();
         // What the batch under way shares is copied when the buffer grows: not for a few bytes.
-        if before > room / 2 && !self.wants_more {
+        if before > BLOCK_BYTES / 2 && !self.wants_more {
             return Ok(0);
         }
+        let space = BLOCK_BYTES.min(self.room().saturating_sub(before));
         let mut filled = before;
-        self.buffer.resize(room, 0);
+        self.buffer.resize(before + usize::try_from(pending).unwrap_or(space).min(space), 0);
         let read = loop {
             let Some(rest) = self.buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) else { break Ok(()) };
             match self.file.read_at(rest, self.at + filled as u64) {

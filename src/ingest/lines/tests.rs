@@ -170,6 +170,31 @@ fn with_a_token_the_first_line_shows_it_and_has_no_answer() {
 }
 
 #[test]
+fn lines_come_over_tls_and_the_token_in_it() {
+    let mut files = None;
+    let served = start(|options, dir| {
+        options.listen = "127.0.0.1:0".parse().unwrap();
+        options.tls = Some(files.insert(crate::ingest::tests::tls::files(dir)).clone());
+        options.token_file = Some(dir.join("token"));
+        std::fs::write(dir.join("token"), "a-token-of-some-length\n").unwrap();
+    });
+    let mut builder = openssl::ssl::SslConnector::builder(openssl::ssl::SslMethod::tls_client()).unwrap();
+    builder.set_ca_file(files.unwrap().cert.with_file_name("ca.pem")).unwrap();
+    let mut stream = builder.build().connect("localhost", served.tcp()).unwrap();
+    stream.write_all(format!("AUTH a-token-of-some-length\n{}", event(1)).as_bytes()).unwrap();
+    let mut answer = String::new();
+    BufReader::new(&mut stream).read_line(&mut answer).unwrap();
+    assert_eq!(json(&answer)["id"], "1");
+    // Beside it nothing is heard.
+    let mut plain = served.tcp();
+    plain.write_all(event(2).as_bytes()).unwrap();
+    let _ = plain.read_to_end(&mut Vec::new());
+    assert_eq!(served.rig.ids(), ["1"]);
+    drop(stream);
+    served.rig.close();
+}
+
+#[test]
 fn one_connection_too_many_is_told_so() {
     let served = start(|options, _| options.limits.connections_max = 1);
     let first = served.unix();

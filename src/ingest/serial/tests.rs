@@ -5,6 +5,7 @@ mod pty;
 
 use super::*;
 use crate::ingest::tests::rig::{EVENT_BYTES_MAX, Rig, event, names, poll};
+use crate::store;
 use pty::Pty;
 
 struct Bench {
@@ -24,8 +25,13 @@ fn plug(dir: &tempfile::TempDir) -> Pty {
 
 fn start(change: impl FnOnce(&mut Options)) -> Bench {
     let dir = tempfile::tempdir().unwrap();
+    let store = store::Options::new(dir.path().join("state"));
+    start_with(dir, store, change)
+}
+
+fn start_with(dir: tempfile::TempDir, store: store::Options, change: impl FnOnce(&mut Options)) -> Bench {
     let pty = plug(&dir);
-    let mut rig = Rig::open(dir.path());
+    let mut rig = Rig::with(dir.path(), store);
     let mut options = Options { baud: 921_600, ..Options::new("line", dir.path().join("by-id"), EVENT_BYTES_MAX) };
     change(&mut options);
     rig.run(|intake, budget, status, stop| run(options, intake, budget, status, stop));
@@ -43,6 +49,23 @@ fn lines_are_acknowledged_and_what_is_refused_is_told_why() {
     assert!(bench.pty.line().starts_with("NAK 2 expected the payload"));
     assert_eq!(bench.rig.ids(), ["1", "2"]);
     assert_eq!(bench.rig.aside().iter().map(|(kind, _)| &**kind).collect::<Vec<_>>(), ["malformed", "conflict"]);
+    bench.rig.close();
+}
+
+#[test]
+fn what_cannot_be_taken_now_is_busy_and_not_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let sinks = vec![store::SinkDecl { name: "dead".to_owned(), start: store::SinkStart::Oldest }];
+    let options = store::Options { sinks, ..store::Options::new(dir.path().join("state")) };
+    let mut bench = start_with(dir, options.clone(), |_| ());
+    bench.pty.send(event(1));
+    assert_eq!(bench.pty.line(), "ACK 1");
+    let Bench { rig, dir, .. } = bench;
+    rig.close();
+    // No room is left, nor to be made; what is known is answered all the same.
+    let mut bench = start_with(dir, store::Options { disk_bytes: 1, ..options }, |_| ());
+    bench.pty.send(event(2) + &event(1) + "broken\n");
+    assert_eq!([(); 3].map(|()| bench.pty.line()), ["BUSY 2", "ACK 1", "BUSY -"]);
     bench.rig.close();
 }
 

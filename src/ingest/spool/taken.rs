@@ -87,8 +87,9 @@ impl Taken {
     /// The next records and the place behind them; None at the end.
     pub fn read<I: Intake>(&mut self, intake: &I) -> Result<Option<(EventBatch, Place)>, Unfit> {
         loop {
-            let read = self.blocks.fill()?;
-            let ended = self.blocks.read_to() >= self.blocks.file().metadata()?.len();
+            let size = self.blocks.file().metadata()?.len();
+            let read = self.blocks.fill(size.saturating_sub(self.blocks.read_to()))?;
+            let ended = self.blocks.read_to() >= size;
             let ids = self.default_id.then_some(self.place.ids.as_str());
             if let Some(decoded) = self.blocks.decode(intake, ids, ended)? {
                 self.place.offset = decoded.next;

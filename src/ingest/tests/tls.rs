@@ -48,7 +48,7 @@ fn certificate(issuer: Option<&(X509, PKey<Private>)>) -> (X509, PKey<Private>) 
 }
 
 /// Writes authority, server and client files; the server's options.
-fn files(dir: &Path) -> TlsFiles {
+pub fn files(dir: &Path) -> TlsFiles {
     let authority = certificate(None);
     fs::write(dir.join("ca.pem"), authority.0.to_pem().unwrap()).unwrap();
     for name in ["server", "client"] {
