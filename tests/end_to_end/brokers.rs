@@ -20,7 +20,8 @@ use std::time::Duration;
 fn up(daemon: &Daemon) {
     let shown = child::poll(WATCHDOG, || {
         let status = daemon.status();
-        let mut all = ["sources", "sinks"].iter().flat_map(|table| status[*table].as_array().cloned().unwrap_or_default());
+        let mut all =
+            ["sources", "sinks"].iter().flat_map(|table| status[*table].as_array().cloned().unwrap_or_default());
         let is_well = |one: Value| one["state"] == "up" && one["last-error"].is_null();
         all.all(is_well).then_some(())
     });
