@@ -42,6 +42,8 @@ pub(super) enum Look {
     Absent,
     /// Nothing new.
     Nothing,
+    /// Something was written to a file after it was left.
+    Late(String),
     /// Another file is followed from now on; `gap` says what can no longer be read.
     Opened { place: Place, gap: Option<String> },
     /// [`Follower::read`] will find something; it costs at most so many bytes of memory.
@@ -61,6 +63,8 @@ pub(super) struct Follower {
     next: Option<(PathBuf, File)>,
     /// What can no longer be read.
     gap: Option<String>,
+    /// The file before this one, and how far it was read.
+    left: Option<(File, u64)>,
     /// A file was followed, or missed: the next one is read from its start.
     begun: bool,
 }
@@ -97,7 +101,17 @@ impl Follower {
         // Of another path there is nothing to go on with.
         let kept = kept.filter(|place| place.named == named);
         let generation = kept.as_ref().map_or(0, |place| place.generation);
-        Self { options, named, begun: kept.is_some(), kept, current: None, generation, next: None, gap: None }
+        Self {
+            options,
+            named,
+            begun: kept.is_some(),
+            kept,
+            current: None,
+            generation,
+            next: None,
+            gap: None,
+            left: None,
+        }
     }
 
     /// What is to be done now.
@@ -115,7 +129,7 @@ impl Follower {
                 following.quiet = following.quiet.map(|_| Instant::now());
                 return Ok(Look::More { cost: following.blocks.cost(size - following.blocks.read_to()) });
             } else if !following.is_left(&self.options)? {
-                return Ok(Look::Nothing);
+                return Ok(self.late().map_or(Look::Nothing, Look::Late));
             }
         }
         let pending = if following.emptied { 0 } else { size.saturating_sub(following.blocks.read_to()) };
@@ -147,12 +161,26 @@ impl Follower {
         Ok(Some((decoded.batch, place.clone())))
     }
 
+    /// What a writer that has not noticed the rotation writes too late.
+    fn late(&mut self) -> Option<String> {
+        let (file, read_to) = self.left.take()?;
+        let more = file.metadata().ok()?.len().saturating_sub(read_to);
+        if more == 0 {
+            self.left = Some((file, read_to));
+            return None;
+        }
+        let path = self.options.path.display();
+        Some(format!("{path}: {more} bytes were written to the rotated file after it was left; raise rotate-wait"))
+    }
+
     /// Leaves a finished file for the next one.
     pub fn leave(&mut self) {
         let Some(left) = self.current.take() else { return };
         self.generation = left.place.generation + 1;
+        self.left = None;
         // One that was emptied has no successor but itself.
         if !left.emptied {
+            self.left = left.blocks.file().try_clone().ok().map(|file| (file, left.blocks.read_to()));
             // A rotation may go on meanwhile and take away what was listed.
             for _ in 0..LIST_TRIES {
                 if self.list_next(left.place.inode).is_ok() {

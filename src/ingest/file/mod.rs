@@ -4,6 +4,7 @@
 //! |---|---|
 //! | it grows | whole lines (rows) are taken; the last one waits, however long, until it has its line end |
 //! | it is renamed, and made anew | the old one is read to its end; when it has been quiet for `rotate-wait`, its last line is taken as it stands, and the next one begun |
+//! | its writer goes on with a renamed file after that | a warning, counted as `gaps` |
 //! | it is renamed several times while verdictd is down | the old one is found by inode and content, and what came after it (`NAME.2`, `NAME.1`, `NAME-20261129`) read in order |
 //! | it is copied and emptied (copytruncate) | it is begun anew; what was written between the last read and the emptying is in the copy only. After a stop the rest is read from the copy, if its first 1,024 bytes tell it |
 //! | its inode is given to another file | its first bytes tell that |
@@ -166,6 +167,10 @@ impl<I: Intake> Work<I> {
             Look::Absent => {
                 let path = self.options.path.display();
                 self.status.warn("absent", Some(format!("{path} does not exist (yet)")));
+                return Ok(Some(self.options.poll_interval));
+            }
+            Look::Late(gap) => {
+                self.gap(&gap);
                 return Ok(Some(self.options.poll_interval));
             }
             Look::Opened { place, gap } => {
