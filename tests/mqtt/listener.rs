@@ -11,7 +11,7 @@ use rumqttc::v5::{Client, Event, MqttOptions};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -25,7 +25,8 @@ pub struct Listener {
 #[derive(Default)]
 struct Shared {
     got: Mutex<Vec<Publish>>,
-    subscribed: AtomicU64,
+    /// On the connection that it has now.
+    subscribed: AtomicBool,
     closed: AtomicBool,
 }
 
@@ -46,27 +47,31 @@ impl Listener {
                         thread::spawn(move || asking.subscribe(filter, QoS::AtMostOnce));
                     }
                     Ok(Event::Incoming(Packet::SubAck(_))) => {
-                        state.subscribed.fetch_add(1, SeqCst);
+                        state.subscribed.store(true, SeqCst);
                     }
                     Ok(Event::Incoming(Packet::Publish(publish))) => {
                         state.got.lock().unwrap_or_else(PoisonError::into_inner).push(publish);
                     }
                     Ok(_) => {}
                     Err(_) if state.closed.load(SeqCst) => return,
-                    // Spares the processor while the broker is away.
-                    Err(_) => thread::park_timeout(Duration::from_millis(5)),
+                    Err(_) => {
+                        state.subscribed.store(false, SeqCst);
+                        // Spares the processor while the broker is away.
+                        thread::park_timeout(Duration::from_millis(5));
+                    }
                 }
             }
         });
         let listener = Self { shared, client, thread: Some(thread) };
-        listener.await_subscribed(1);
+        listener.await_subscribed(true);
         listener
     }
 
-    /// Waits until it has subscribed so often: anew after each restart of the broker.
-    pub fn await_subscribed(&self, times: u64) {
-        let up = poll(WATCHDOG, || (self.shared.subscribed.load(SeqCst) >= times).then_some(()));
-        up.expect("a subscription");
+    /// Waits until it is subscribed, or is no longer: where a broker is started again, first the one and then the
+    /// other.
+    pub fn await_subscribed(&self, subscribed: bool) {
+        let changed = poll(WATCHDOG, || (self.shared.subscribed.load(SeqCst) == subscribed).then_some(()));
+        changed.expect("a subscription");
     }
 
     pub fn len(&self) -> usize {

@@ -74,10 +74,13 @@ fn identity_comes_from_the_payload_from_cloud_events_or_from_user_properties() {
     sender.settle();
     let source = rig.source(source_options(broker.port(), Protocol::V5, &["events/#"]), &budget());
     rig.await_verdicts(7);
-    // Those the broker keeps for nobody.
+    // Those the broker keeps for nobody. It has no time, so its arrival counts, not the last one before.
+    let before_us = verdictd::event::Timestamp::now().0;
     sender.send_at_most_once("events/f", event(7));
     rig.await_verdicts(8);
     assert_eq!(count(&source, "qos-0"), 1);
+    let chunk = rig.store.chunk_of(8).unwrap().unwrap();
+    assert!(chunk.get(8).unwrap().verdict.time_us >= before_us);
     poll(WATCHDOG, || (count(&source, "empty") == 1).then_some(())).expect("the empty message");
     rig.stop(source);
     let verdicts: Vec<_> = rig.verdicts().split_off(1);
@@ -168,6 +171,7 @@ fn topics_that_are_no_longer_configured_are_left_and_new_ones_joined_also_after_
         sender.settle();
         let source = rig.source(source_options(broker.port(), protocol, &["c/+", "b"]), &budget());
         rig.await_verdicts(4);
+        assert_eq!(count(&source, "sessions-lost"), 0);
         rig.stop(source);
         check(&rig, 0..2);
     }
@@ -194,6 +198,27 @@ fn retained_messages_are_events_and_counted_and_known_topics_give_them_no_second
     }
 }
 
+/// Past its expiry, or where a broker lost its data: a hole that nobody can fill, and that must not go unseen.
+#[test]
+fn a_session_that_the_broker_has_not_kept_is_told_and_subscribed_anew() {
+    let mut broker = patient();
+    let rig = Rig::new();
+    subscribe(&rig, broker.port(), Protocol::V5, &["events"]);
+    // It saves its sessions when it ends well.
+    broker.kill();
+    broker.restart();
+    let source = rig.source(source_options(broker.port(), Protocol::V5, &["events"]), &budget());
+    poll(WATCHDOG, || (count(&source, "sessions-lost") == 1).then_some(())).expect("a word of it");
+    let mut sender = Sender::start(broker.port());
+    let through = poll(WATCHDOG, || {
+        sender.send("events", event(1));
+        sender.settle();
+        (rig.verdicts().len() > 1).then_some(())
+    });
+    through.expect("a subscription");
+    rig.stop(source);
+}
+
 /// While there is no memory nothing is read, and yet the broker must not take the client for dead.
 #[test]
 fn without_memory_nothing_is_read_and_the_connection_lives_on() {
@@ -203,18 +228,20 @@ fn without_memory_nothing_is_read_and_the_connection_lives_on() {
     subscribe(&rig, broker.port(), Protocol::V5, &["events"]);
     let mut sender = Sender::start(broker.port());
     let mut options = source_options(link.port(), Protocol::V5, &["events"]);
-    options.client.keep_alive = Duration::from_secs(1);
+    options.client.keep_alive = Duration::from_secs(2);
     let budget = Budget::new(options.budget_bytes_min());
     let source = rig.source(options, &budget);
+    // Its buffers, before anything came.
+    let idle = poll(WATCHDOG, || Some(budget.used()).filter(|used| *used > 0)).expect("buffers");
     sender.send("events", event(0));
     rig.await_verdicts(2);
-    let free = || budget.try_take(budget.bytes() - budget.used());
-    let all = poll(WATCHDOG, free).expect("what is left");
+    poll(WATCHDOG, || (budget.used() == idle).then_some(())).expect("memory that is given back");
+    let all = budget.try_take(budget.bytes() - idle).expect("what is left");
     (1..300).for_each(|id| sender.send("events", event(id)));
     sender.settle();
     // Pings of two bytes, over several times the keep-alive.
     let before = link.counts();
-    let pings = || (link.counts().bytes_out >= before.bytes_out + 8).then_some(());
+    let pings = || (link.counts().bytes_out >= before.bytes_out + 6).then_some(());
     poll(WATCHDOG, pings).expect("pings");
     assert_eq!(rig.verdicts().len(), 2);
     drop(all);

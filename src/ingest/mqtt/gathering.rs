@@ -12,8 +12,10 @@ const BATCH_BYTES_MAX: usize = 1 << 20;
 const PIECE_BYTES: usize = 16 << 10;
 
 /// Decoded events, what they cost, and what is to be acknowledged for them.
-pub(super) struct Gathering<'a> {
-    assembly: Assembly<'a>,
+pub(super) struct Gathering<'a, I: Intake> {
+    intake: &'a I,
+    /// Begun with the first message, whose arrival is the time of all.
+    assembly: Option<Assembly<'a>>,
     /// Packet ids, in the order in which messages came; those of a connection that is gone are not in it.
     acks: Vec<u16>,
     paid: Option<Permit>,
@@ -27,17 +29,18 @@ pub(super) struct Batch {
     pub paid: Option<Permit>,
 }
 
-impl<'a> Gathering<'a> {
-    pub fn new<I: Intake>(intake: &'a I) -> Self {
-        Self { assembly: intake.assemble(), acks: Vec::new(), paid: None, used: 0 }
+impl<'a, I: Intake> Gathering<'a, I> {
+    pub fn new(intake: &'a I) -> Self {
+        Self { intake, assembly: None, acks: Vec::new(), paid: None, used: 0 }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.assembly.is_empty() && self.acks.is_empty()
+        self.assembly.is_none() && self.acks.is_empty()
     }
 
     pub fn has_room(&self) -> bool {
-        self.assembly.len().max(self.acks.len()) < BATCH_RECORDS_MAX && self.assembly.bytes() < BATCH_BYTES_MAX
+        let (records, bytes) = self.assembly.as_ref().map_or((0, 0), |begun| (begun.len(), begun.bytes()));
+        records.max(self.acks.len()) < BATCH_RECORDS_MAX && bytes < BATCH_BYTES_MAX
     }
 
     /// Pays for a message of that cost, if the memory is there now.
@@ -65,17 +68,18 @@ impl<'a> Gathering<'a> {
     /// Adds a message that is paid for.
     pub fn push(&mut self, message: &Message, arrivals: &mut Arrivals, event_bytes_max: usize) {
         self.acks.extend(message.packet_id);
+        let assembly = self.assembly.get_or_insert_with(|| self.intake.assemble());
         if let Some(bytes) = message.cut_from {
             let reason = format!(
                 "expected an event of at most {event_bytes_max} bytes, found {bytes} on the topic {}",
                 message.topic
             );
             let beginning = message.payload.get(..event_bytes_max).unwrap_or(&message.payload);
-            self.assembly.push_bad(BadKind::Oversized, reason, beginning, None);
+            assembly.push_bad(BadKind::Oversized, reason, beginning, None);
             return;
         }
         let form = Arrivals::form(message);
-        self.assembly.push(&form, &message.payload, arrivals.beside(message));
+        assembly.push(&form, &message.payload, arrivals.beside(message));
     }
 
     /// Notes a message that holds nothing: only its acknowledgement is due.
@@ -89,8 +93,9 @@ impl<'a> Gathering<'a> {
     }
 
     /// Takes the batch out and begins another.
-    pub fn take<I: Intake>(&mut self, intake: &'a I) -> Batch {
-        let gathered = std::mem::replace(self, Self::new(intake));
-        Batch { events: gathered.assembly.finish(), acks: gathered.acks, paid: gathered.paid }
+    pub fn take(&mut self) -> Batch {
+        let gathered = std::mem::replace(self, Self::new(self.intake));
+        let events = gathered.assembly.map(Assembly::finish).unwrap_or_default();
+        Batch { events, acks: gathered.acks, paid: gathered.paid }
     }
 }

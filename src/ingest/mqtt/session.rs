@@ -43,7 +43,7 @@ pub(super) struct State<'a, I: Intake> {
     pub budget: &'a Budget,
     pub status: &'a SourceStatus,
     pub arrivals: Arrivals,
-    pub gathering: Gathering<'a>,
+    pub gathering: Gathering<'a, I>,
     pub committing: Option<Committing<'a>>,
     /// Set where the connection was of use.
     pub progress: bool,
@@ -131,7 +131,7 @@ impl<I: Intake> State<'_, I> {
             if self.gathering.is_empty() {
                 return;
             }
-            let batch = self.gathering.take(self.intake);
+            let batch = self.gathering.take();
             self.commit(batch, Vec::new(), stop);
         }
     }
@@ -145,6 +145,14 @@ impl<I: Intake> Session<'_, '_, I> {
         let known = topics::remembered(self.state.intake, &options.name, &broker, &options.client.client_id);
         let known = known.unwrap_or_default();
         let held: &[String] = if granted.session_present { &known } else { &[] };
+        if !granted.session_present && !known.is_empty() {
+            let source = &options.name;
+            self.state.status.add("sessions-lost", 1);
+            tracing::warn!(
+                source,
+                "the broker has not kept the session: what came for it since is lost, if anything did"
+            );
+        }
         let change = Change::between(held, &options.topics);
         if change.is_none() {
             self.state.status.recovered();
@@ -235,7 +243,7 @@ impl<I: Intake> Session<'_, '_, I> {
             None => {}
         }
         if !self.state.gathering.is_empty() {
-            let batch = self.state.gathering.take(self.state.intake);
+            let batch = self.state.gathering.take();
             self.state.commit(batch, Vec::new(), stop);
         }
     }
