@@ -92,9 +92,9 @@ fn a_daemon_that_is_killed_under_load_loses_nothing_and_gives_each_event_one_ver
         assert!(daemon.stop().success());
         let lines = site.sink_lines();
         assert_eq!(lines.len(), verdicts.len(), "seed {seed}");
-        for line in lines {
-            let line: serde_json::Value = serde_json::from_str(&line).unwrap();
-            assert_eq!(verdicts[line["id"].as_str().unwrap()], line);
+        for kept in lines {
+            let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+            assert_eq!(verdicts[kept["id"].as_str().unwrap()], kept);
         }
     }
 }

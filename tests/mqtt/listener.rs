@@ -44,7 +44,7 @@ impl Listener {
                     Ok(Event::Incoming(Packet::ConnAck(_))) => {
                         // Not from this thread: its queue may be full.
                         let (asking, filter) = (asking.clone(), filter.clone());
-                        thread::spawn(move || asking.subscribe(filter, QoS::AtMostOnce));
+                        thread::spawn(move || drop(asking.subscribe(filter, QoS::AtMostOnce)));
                     }
                     Ok(Event::Incoming(Packet::SubAck(_))) => {
                         state.subscribed.store(true, SeqCst);

@@ -35,7 +35,7 @@ fn subscribe(rig: &Rig, port: u16, protocol: Protocol, topics: &[&str]) {
     // An event that comes through shows it; its own topic is among those subscribed to.
     let before = rig.verdicts().len();
     let mut sender = Sender::start(port);
-    let topic = topics[0].replace('+', "x").replace('#', "x");
+    let topic = topics[0].replace(['+', '#'], "x");
     let through = poll(WATCHDOG, || {
         sender.send(&topic, format!("{{\"id\":\"probe-{before}\",\"amount\":1}}"));
         sender.settle();
@@ -144,7 +144,7 @@ fn an_oversized_message_is_set_aside_with_its_beginning_and_does_not_come_again(
         check(&rig, 0..200);
         let aside = rig.quarantine();
         assert_eq!(aside.iter().map(|entry| entry.kind.as_str()).collect::<Vec<_>>(), ["oversized", "oversized"]);
-        assert!(aside[1].reason.contains("found 5242880 on the topic events"), "{}", aside[1].reason);
+        assert!(aside[1].reason.contains("found 5242880"), "{}", aside[1].reason);
         let (_, whole) = rig.store.quarantine_get(aside[1].sequence).unwrap().unwrap();
         assert!(whole.bytes.starts_with(b"{\"id\":\"101\"") && whole.bytes.len() > 60_000);
         let source = rig.source(source_options(broker.port(), protocol, &["events"]), &budget());

@@ -126,9 +126,9 @@ fn a_broker_that_is_killed_again_and_again_gets_everything() {
         // The consumer is to be back before the first message is.
         link.refuse(true);
         if n % 2 == 0 {
-            broker.kill()
+            broker.kill();
         } else {
-            broker.stop()
+            broker.stop();
         }
         rig.take(taken..taken + 300);
         taken += 300;

@@ -70,10 +70,8 @@ impl<'a, I: Intake> Gathering<'a, I> {
         self.acks.extend(message.packet_id);
         let assembly = self.assembly.get_or_insert_with(|| self.intake.assemble());
         if let Some(bytes) = message.cut_from {
-            let reason = format!(
-                "expected an event of at most {event_bytes_max} bytes, found {bytes} on the topic {}",
-                message.topic
-            );
+            // Without the topic: it may hold a key that is to stay a secret.
+            let reason = format!("expected an event of at most {event_bytes_max} bytes, found {bytes}");
             let beginning = message.payload.get(..event_bytes_max).unwrap_or(&message.payload);
             assembly.push_bad(BadKind::Oversized, reason, beginning, None);
             return;
