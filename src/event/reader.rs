@@ -32,11 +32,10 @@ impl Reader<'_> {
     /// Reads what stands at `raw`, a whole record or body of that form.
     pub fn form(&mut self, form: &Form, raw: Span, beside: Beside<'_>) {
         match form {
-            Form::Json => self.plain(raw, None, beside),
-            Form::Record if is_cloud_event(raw.of(self.body)) => self.cloud_event(raw, beside),
-            Form::Record => self.plain(raw, None, beside),
-            Form::Binary(attributes) => self.plain(raw, Some(attributes), beside),
             Form::CloudEvent => self.cloud_event(raw, beside),
+            Form::Record if is_cloud_event(raw.of(self.body)) => self.cloud_event(raw, beside),
+            Form::Json | Form::Record => self.plain(raw, None, beside),
+            Form::Binary(attributes) => self.plain(raw, Some(attributes), beside),
             Form::CloudEventBatch => self.array(raw),
             Form::Ndjson => self.lines(None),
         }
@@ -120,13 +119,11 @@ impl Reader<'_> {
             let seed = self.decoder.seed;
             let fingerprint = identity_fingerprint(seed, self.batch.str(identity.source), self.batch.str(identity.id));
             let Identity { source, id, key, time_us } = identity;
-            Ok(match value {
-                Some(value) => Item::Label(Label { source, id, key, time_us, value, identity: fingerprint, raw }),
-                None => {
-                    let fields = offset(mark);
-                    Item::Event(Event { source, id, key, time_us, identity: fingerprint, payload, fields, raw })
-                }
-            })
+            let fields = offset(mark);
+            Ok(value.map_or(
+                Item::Event(Event { source, id, key, time_us, identity: fingerprint, payload, fields, raw }),
+                |value| Item::Label(Label { source, id, key, time_us, value, identity: fingerprint, raw }),
+            ))
         }));
         let reason = match named {
             Ok(Ok(item)) => {

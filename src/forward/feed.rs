@@ -45,16 +45,16 @@ impl Feed {
     pub fn read(&mut self, mut take: impl FnMut(u64, &Verdict<'_>) -> ControlFlow<()>) -> Result<(), StoreError> {
         loop {
             let known = self.chunk.take().filter(|chunk| (chunk.first()..chunk.next()).contains(&self.next));
+            // Asked for before the log is: what is committed meanwhile must not be taken for read.
+            let committed = self.store.committed();
             let chunk = match known {
-                Some(chunk) => chunk,
-                None => match self.store.next_chunk(self.next)? {
-                    Some(chunk) => chunk,
-                    None => {
-                        // Records at the end that were trimmed or set aside will not come.
-                        self.next = self.next.max(self.store.committed());
-                        return Ok(());
-                    }
-                },
+                Some(chunk) => Some(chunk),
+                None => self.store.next_chunk(self.next)?,
+            };
+            let Some(chunk) = chunk else {
+                // Records at the end that were trimmed or set aside will not come.
+                self.next = self.next.max(committed);
+                return Ok(());
             };
             let first = chunk.first();
             let skip = usize::try_from(self.next.saturating_sub(first)).unwrap_or(usize::MAX);

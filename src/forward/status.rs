@@ -32,13 +32,14 @@ impl SinkStatus {
             return;
         }
         let sink = &self.name;
-        match trouble {
-            Trouble::Configuration => tracing::error!(
+        if trouble == Trouble::Configuration {
+            tracing::error!(
                 sink,
                 error,
                 "the sink needs a person; its verdicts wait in the store, and it is tried again slowly"
-            ),
-            _ => tracing::warn!(sink, error, "the sink fails; its verdicts wait in the store"),
+            );
+        } else {
+            tracing::warn!(sink, error, "the sink fails; its verdicts wait in the store");
         }
     }
 

@@ -54,6 +54,36 @@ fn a_feed_gives_each_wanted_verdict_once_in_order_also_after_a_break() {
     writer.close().unwrap();
 }
 
+/// A feed took what was committed between its look at the log and its look at the log's end for read: a sink never
+/// sent it, and moved its cursor past it.
+#[test]
+fn a_feed_that_reads_while_commits_come_misses_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let sinks = vec![SinkDecl { name: "bank".to_owned(), start: SinkStart::Oldest }];
+    let options = store::Options { sinks, ..store::Options::new(dir.path().join("state")) };
+    let opened = store::open(&options).unwrap();
+    let (store, mut writer) = (opened.store, opened.writer);
+    let mut builder = BatchBuilder::new(writer.next_sequence());
+    let commits = std::thread::spawn(move || {
+        for n in 0..2000 {
+            builder.append(&record(&n.to_string(), "allow")).unwrap();
+            writer.commit(&Commit { chunks: builder.seal(), ..Commit::default() }).unwrap();
+        }
+        writer.close().unwrap();
+    });
+    let mut feed = Feed::new(Arc::clone(&store), Filter::default(), 1);
+    let mut next = 1;
+    while next <= 2000 {
+        feed.read(|sequence, _| {
+            assert_eq!(sequence, next);
+            next += 1;
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    }
+    commits.join().unwrap();
+}
+
 fn record<'a>(id: &'a str, decision: &'a str) -> NewRecord<'a> {
     NewRecord {
         source: "pos",

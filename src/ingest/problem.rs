@@ -21,7 +21,6 @@ pub enum ProblemKind {
     Busy,
     /// A bug of ours; the log says more.
     Internal,
-    NotImplemented,
 }
 
 impl ProblemKind {
@@ -37,7 +36,6 @@ impl ProblemKind {
             Self::Oversized => 413,
             Self::UnsupportedMediaType => 415,
             Self::Internal => 500,
-            Self::NotImplemented => 501,
             Self::Busy => 503,
         }
     }
@@ -55,7 +53,6 @@ impl ProblemKind {
             Self::Oversized => "oversized",
             Self::UnsupportedMediaType => "unsupported-media-type",
             Self::Internal => "internal",
-            Self::NotImplemented => "not-implemented",
             Self::Busy => "busy",
         }
     }
@@ -71,7 +68,6 @@ impl ProblemKind {
             Self::Oversized => "Too large",
             Self::UnsupportedMediaType => "Content type not supported",
             Self::Internal => "Internal error",
-            Self::NotImplemented => "Not in this version",
             Self::Busy => "Not taken, try again",
         }
     }

@@ -33,11 +33,10 @@ impl SourceStatus {
             return;
         }
         let source = &self.name;
-        match trouble {
-            Trouble::Configuration => {
-                tracing::error!(source, error, "the source needs a person; it is tried again slowly");
-            }
-            _ => tracing::warn!(source, error, "the source fails; it is tried again"),
+        if trouble == Trouble::Configuration {
+            tracing::error!(source, error, "the source needs a person; it is tried again slowly");
+        } else {
+            tracing::warn!(source, error, "the source fails; it is tried again");
         }
     }
 

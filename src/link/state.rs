@@ -78,7 +78,7 @@ impl LinkState {
     /// Notes a failed try: the link is down. True where that is news: it was up, or the trouble is another kind.
     pub fn failed(&self, trouble: Trouble, text: &str) -> bool {
         let before = self.note(trouble, text);
-        self.down.swap(true, Relaxed) != true || before.is_none_or(|before| before.trouble != trouble)
+        !self.down.swap(true, Relaxed) || before.is_none_or(|before| before.trouble != trouble)
     }
 
     /// Notes an error that leaves the link up. Returns the one before.

@@ -131,3 +131,19 @@ fn of_two_daemons_in_a_group_one_is_killed_and_the_other_reads_on_where_it_was()
         .unwrap_or_else(|| panic!("{} of {events}\n{}", seen().len(), two.log()));
     assert!(two.stop().success());
 }
+
+#[test]
+fn a_dead_broker_holds_up_no_other_sink() {
+    let Some(broker) = shared() else { return };
+    let (from, to) = topics(broker);
+    let mut site = site(broker, "edge-1", &from, &to, "6 s");
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    site.set("sinks.bank.brokers", &format!("[\"{nobody}\"]"));
+    let daemon = Daemon::start(&site);
+    Writer::to(&broker.bootstrap(), &from).write(0..20_000);
+    poll(WATCHDOG, || (lines(&site) == 20_000).then_some(()))
+        .unwrap_or_else(|| panic!("{} lines\n{}", lines(&site), daemon.log()));
+    assert_eq!(daemon.metric("verdictd_sink_up{sink=\"bank\"}"), Some(0.0));
+    assert_eq!(daemon.metric("verdictd_sink_up{sink=\"audit\"}"), Some(1.0));
+    assert!(daemon.stop().success());
+}

@@ -7,6 +7,9 @@ use super::support::from_env;
 use super::support::kafka::{Broker, Setup, USER, shared, unique};
 use super::support::link::Link;
 use super::writer::Writer;
+use rdkafka::ClientConfig;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::groups::GroupInfo;
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
@@ -68,6 +71,48 @@ fn a_source_that_can_hand_nothing_in_holds_up_nobody_and_loses_nothing() {
     poll(WATCHDOG, || (seen().len() == events as usize).then_some(())).expect("all events");
     one.wait(first);
     two.wait(second);
+}
+
+/// Else the next owner begins where the group last heard of, and reads again what is still under way here.
+#[test]
+fn what_is_under_way_is_committed_before_a_partition_is_given_up() {
+    let Some(broker) = shared() else { return };
+    let topic = unique("in-revoked");
+    broker.create_topic(&topic, 4, &[]);
+    let events = 3000;
+    Writer::to(&broker.bootstrap(), &topic).write(0..events);
+    let options =
+        |instance: &str| Options { instance: instance.to_owned(), ..source_options(&broker.bootstrap(), &topic) };
+    let (one, two) = (Rig::new(), Rig::new());
+    let (gate, open) = Gate::before(Arc::clone(&one.intake));
+    let first = one.source_through(options("edge-1"), Arc::new(gate));
+    let group = options("").group;
+    let mut config = ClientConfig::new();
+    let watcher: BaseConsumer = config.set("bootstrap.servers", broker.bootstrap()).create().unwrap();
+    let await_members = |count: usize| {
+        let are_there = || {
+            let groups = watcher.fetch_group_list(Some(&group), Duration::from_secs(10)).ok()?;
+            let is_it = |group: &GroupInfo| group.state() == "Stable" && group.members().len() == count;
+            groups.groups().first().is_some_and(is_it).then_some(())
+        };
+        poll(WATCHDOG, are_there).expect("members");
+    };
+    await_members(1);
+    let second = two.source(options("edge-2"));
+    // The first has been told to give up half of them, or is about to be.
+    await_members(2);
+    open.send(true).unwrap();
+    let all = || (one.verdicts().len() + two.verdicts().len() >= events as usize).then_some(());
+    poll(WATCHDOG, all).expect("all events");
+    Writer::to(&broker.bootstrap(), &topic).write(events..2 * events);
+    let all = || (one.verdicts().len() + two.verdicts().len() >= 2 * events as usize).then_some(());
+    poll(WATCHDOG, all).expect("all events");
+    one.wait(first);
+    two.wait(second);
+    let seen: BTreeSet<u32> =
+        one.verdicts().into_iter().chain(two.verdicts()).map(|(_, id, _)| id.parse().unwrap()).collect();
+    assert_eq!(seen, (0..2 * events).collect());
+    assert_eq!(one.verdicts().len() + two.verdicts().len(), seen.len(), "read by both");
 }
 
 #[test]

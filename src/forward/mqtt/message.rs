@@ -43,9 +43,8 @@ impl Writer {
         self.payload.clear();
         let texts = [verdict.id, verdict.source, verdict.key.unwrap_or_default()];
         let is_plain = |text: &str| text.bytes().all(|b| (0x20..0x7f).contains(&b)) || !text.contains(is_unwanted);
-        let binary = self.protocol == Protocol::V5
-            && self.encoding == Encoding::Json
-            && texts.into_iter().all(|text| is_plain(text));
+        let binary =
+            self.protocol == Protocol::V5 && self.encoding == Encoding::Json && texts.into_iter().all(is_plain);
         let message = Outgoing { topic: &self.topic, retain: self.retain, ..Outgoing::default() };
         if !binary {
             write_cloud_event(verdict, &mut self.payload);

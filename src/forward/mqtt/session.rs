@@ -179,16 +179,16 @@ impl Session<'_> {
 
     /// Takes what came.
     fn take(&mut self) -> Result<(), Failure> {
-        while let Some(inbound) = self.connection.next()? {
+        while let Some(inbound) = self.connection.take()? {
             // It subscribes to nothing; what else may come is none of its business.
             if let Inbound::Confirmed { packet_id, reason } = inbound {
-                self.confirmed(packet_id, reason)?;
+                self.confirmed(packet_id, &reason)?;
             }
         }
         Ok(())
     }
 
-    fn confirmed(&mut self, packet_id: u16, reason: Reason) -> Result<(), Failure> {
+    fn confirmed(&mut self, packet_id: u16, reason: &Reason) -> Result<(), Failure> {
         let Some(sequence) = self.ids.take(packet_id) else {
             return Err(MqttError::Protocol(format!("PUBACK of packet id {packet_id}, which is not in flight")).into());
         };
@@ -207,7 +207,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn refused(&mut self, sequence: u64, reason: Reason) -> Result<(), Failure> {
+    fn refused(&mut self, sequence: u64, reason: &Reason) -> Result<(), Failure> {
         let refused = &mut *self.work.refused;
         let times = if refused.sequence == sequence { refused.times + 1 } else { 1 };
         *refused = Refused { sequence, times };

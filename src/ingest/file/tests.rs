@@ -31,11 +31,11 @@ impl Place {
     }
 
     fn start(&self, options: Options) -> Rig {
-        self.start_with(options, store::Options::new(self.path("state")))
+        self.start_with(options, &store::Options::new(self.path("state")))
     }
 
-    fn start_with(&self, options: Options, store: store::Options) -> Rig {
-        let mut rig = Rig::with(self.dir.path(), &store);
+    fn start_with(&self, options: Options, store: &store::Options) -> Rig {
+        let mut rig = Rig::with(self.dir.path(), store);
         rig.run(|intake, budget, status, stop| run(options, intake, budget, status, stop));
         rig
     }
@@ -281,18 +281,18 @@ fn while_nothing_can_be_taken_the_place_stays_and_all_of_it_comes_later() {
     let place = Place::new();
     let sinks = vec![store::SinkDecl { name: "dead".to_owned(), start: store::SinkStart::Oldest }];
     let options = store::Options { sinks, ..store::Options::new(place.path("state")) };
-    let rig = place.start_with(place.options(), options.clone());
+    let rig = place.start_with(place.options(), &options);
     place.append(event(0));
     rig.wait_ids(1);
     rig.close();
     // No room is left, nor to be made.
-    let rig = place.start_with(place.options(), store::Options { disk_bytes: 1, ..options.clone() });
+    let rig = place.start_with(place.options(), &store::Options { disk_bytes: 1, ..options.clone() });
     let before = kept(&rig).offset;
     place.append(events(1..5000));
     poll("a refusal", || (rig.intake.origin.refused.load(Relaxed) > 0).then_some(()));
     assert_eq!((rig.ids().len(), kept(&rig).offset), (1, before));
     rig.close();
-    let rig = place.start_with(place.options(), options);
+    let rig = place.start_with(place.options(), &options);
     assert_eq!(rig.wait_ids(5000), names(0..5000));
     rig.close();
 }

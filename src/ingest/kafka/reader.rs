@@ -49,6 +49,8 @@ pub(super) struct Reader<'a, I: Intake> {
     last: usize,
     pub(super) gathering: Gathering<'a>,
     pub(super) flight: Option<Flight<'a>>,
+    /// A batch was not taken: nothing may be handed in behind it, its offsets would pass over what is missing.
+    is_broken: bool,
     id: String,
     pub(super) told: Instant,
     pub(super) asked: Instant,
@@ -84,6 +86,7 @@ impl<'a, I: Intake> Reader<'a, I> {
             last: 0,
             gathering: Gathering::new(intake.assemble()),
             flight: None,
+            is_broken: false,
             id: String::new(),
             told: now,
             asked: now,
@@ -282,6 +285,9 @@ impl<'a, I: Intake> Reader<'a, I> {
 
     /// Hands in what is gathered.
     pub(super) fn hand_in(&mut self) {
+        if self.is_broken {
+            return;
+        }
         let gathering = std::mem::replace(&mut self.gathering, Gathering::new(self.intake.assemble()));
         let Batch { events, permit, offsets, places } = gathering.finish();
         let (intake, mut stop) = (self.intake, self.stop.clone());
@@ -297,6 +303,7 @@ impl<'a, I: Intake> Reader<'a, I> {
     pub(super) fn land(&mut self, result: Result<(), Problem<'static>>) -> Result<(), Failure> {
         let Some(flight) = self.flight.take() else { return Ok(()) };
         if let Err(problem) = result {
+            self.is_broken = true;
             let text = problem.detail.into_owned();
             return if *self.stop.borrow() { Ok(()) } else { Err(Failure { trouble: Trouble::Transient, text }) };
         }

@@ -131,13 +131,13 @@ async fn buffers(budget: &Budget, stop: &mut watch::Receiver<bool>) -> Option<Pe
         if *stop.borrow() {
             return None;
         }
-        match budget.take(BUFFER_BYTES, Duration::from_secs(1)).await {
-            Ok(permit) => return Some(permit),
-            // A budget smaller than that says so at once.
-            Err(_) => tokio::select! {
-                () = tokio::time::sleep(Duration::from_secs(1)) => {}
-                () = stopped(stop) => return None,
-            },
+        if let Ok(permit) = budget.take(BUFFER_BYTES, Duration::from_secs(1)).await {
+            return Some(permit);
+        }
+        // A budget smaller than that says so at once.
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_secs(1)) => {}
+            () = stopped(stop) => return None,
         }
     }
 }

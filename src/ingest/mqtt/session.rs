@@ -112,7 +112,7 @@ pub(super) async fn receive<I: Intake>(
     ended
 }
 
-impl<'a, I: Intake> State<'a, I> {
+impl<I: Intake> State<'_, I> {
     fn commit(&mut self, batch: Batch, offsets: Vec<(std::sync::Arc<str>, Vec<u8>)>, stop: &watch::Receiver<bool>) {
         let (intake, mut stop) = (self.intake, stop.clone());
         let Batch { events, acks, paid } = batch;
@@ -181,7 +181,9 @@ impl<I: Intake> Session<'_, '_, I> {
                         return Ok(());
                     }
                     self.state.progress |= !acks.is_empty();
-                    acks.into_iter().for_each(|id| self.connection.confirm(id));
+                    for id in acks {
+                        self.connection.confirm(id);
+                    }
                 }
                 turn = self.connection.turn(reading) => drop(turn?),
                 paid = async { match self.waiting.as_mut() {
@@ -244,7 +246,7 @@ impl<I: Intake> Session<'_, '_, I> {
         while self.waiting.is_none() && self.state.gathering.has_room() {
             let message = match self.held.take() {
                 Some(message) => message,
-                None => match self.connection.next()? {
+                None => match self.connection.take()? {
                     Some(Inbound::Message(message)) => message,
                     Some(Inbound::Subscribed { packet_id: SUBSCRIBE, codes }) => {
                         self.subscribed(&codes)?;

@@ -26,12 +26,12 @@ fn plug(dir: &tempfile::TempDir) -> Pty {
 fn start(change: impl FnOnce(&mut Options)) -> Bench {
     let dir = tempfile::tempdir().unwrap();
     let store = store::Options::new(dir.path().join("state"));
-    start_with(dir, store, change)
+    start_with(dir, &store, change)
 }
 
-fn start_with(dir: tempfile::TempDir, store: store::Options, change: impl FnOnce(&mut Options)) -> Bench {
+fn start_with(dir: tempfile::TempDir, store: &store::Options, change: impl FnOnce(&mut Options)) -> Bench {
     let pty = plug(&dir);
-    let mut rig = Rig::with(dir.path(), &store);
+    let mut rig = Rig::with(dir.path(), store);
     let mut options = Options { baud: 921_600, ..Options::new("line", dir.path().join("by-id"), EVENT_BYTES_MAX) };
     change(&mut options);
     rig.run(|intake, budget, status, stop| run(options, intake, budget, status, stop));
@@ -57,13 +57,13 @@ fn what_cannot_be_taken_now_is_busy_and_not_lost() {
     let dir = tempfile::tempdir().unwrap();
     let sinks = vec![store::SinkDecl { name: "dead".to_owned(), start: store::SinkStart::Oldest }];
     let options = store::Options { sinks, ..store::Options::new(dir.path().join("state")) };
-    let mut bench = start_with(dir, options.clone(), |_| ());
+    let mut bench = start_with(dir, &options, |_| ());
     bench.pty.send(event(1));
     assert_eq!(bench.pty.line(), "ACK 1");
     let Bench { rig, dir, .. } = bench;
     rig.close();
     // No room is left, nor to be made; what is known is answered all the same.
-    let mut bench = start_with(dir, store::Options { disk_bytes: 1, ..options }, |_| ());
+    let mut bench = start_with(dir, &store::Options { disk_bytes: 1, ..options }, |_| ());
     bench.pty.send(event(2) + &event(1) + "broken\n");
     assert_eq!([(); 3].map(|()| bench.pty.line()), ["BUSY 2", "ACK 1", "BUSY -"]);
     bench.rig.close();

@@ -118,11 +118,11 @@ impl Intake for Fake {
     }
 
     fn assemble(&self) -> crate::event::Assembly<'_> {
-        unimplemented!("servers have no use for it")
+        panic!("servers have no use for it")
     }
 
     fn decode_lines(&self, _: bytes::Bytes, _: Option<crate::event::LineIds<'_>>) -> crate::event::EventBatch {
-        unimplemented!("servers have no use for it")
+        panic!("servers have no use for it")
     }
 
     fn hand_in(

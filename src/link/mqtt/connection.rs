@@ -47,7 +47,7 @@ pub struct Granted {
 /// Why a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Bytes came: see [`Connection::next`].
+    /// Bytes came: see [`Connection::take`].
     Came,
     /// All that was put is written.
     Written,
@@ -122,7 +122,7 @@ impl Connection {
     ///
     /// # Errors
     /// When the broker ends the connection, or does not keep to MQTT.
-    pub fn next(&mut self) -> Result<Option<Inbound>, MqttError> {
+    pub fn take(&mut self) -> Result<Option<Inbound>, MqttError> {
         while let Some(frame) = self.frames.next()? {
             match packet::decode(self.protocol, frame)? {
                 Decoded::Inbound(inbound) => return Ok(Some(inbound)),

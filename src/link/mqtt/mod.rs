@@ -36,6 +36,6 @@ pub use connection::{Connection, Granted, Turn};
 pub use error::MqttError;
 pub use frame::{HEAD_BYTES_MAX, READ_BYTES_MAX};
 pub use options::{CLIENT_ID_BYTES_MAX, ClientOptions, Protocol, Session};
-pub use packet::{Inbound, Message};
+pub use packet::{Inbound, Message, read_stream};
 pub use publish::{Outgoing, TOPIC_BYTES_MAX, packet_bytes, write_publish};
 pub use reason::{Reason, is_refusal, named_reason, publish_trouble};

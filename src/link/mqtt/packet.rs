@@ -1,6 +1,6 @@
 //! The other packets, of both versions as one.
 
-use super::frame::Frame;
+use super::frame::{Frame, Frames, READ_BYTES_MAX};
 use super::reason::of_311;
 use super::{ClientOptions, MqttError, Protocol, Reason, Session};
 use bytes::{Buf, Bytes, BytesMut};
@@ -64,14 +64,14 @@ pub(super) struct Accepted {
     pub retain_available: Option<u8>,
 }
 
-fn broken(what: impl ToString) -> MqttError {
+fn broken(what: &(impl ToString + ?Sized)) -> MqttError {
     MqttError::Protocol(what.to_string())
 }
 
 /// Takes a packet apart.
 pub(super) fn decode(protocol: Protocol, frame: Frame) -> Result<Decoded, MqttError> {
     match frame {
-        Frame::Cut { bytes, head, size } => cut(protocol, bytes, head, size).map(Decoded::Inbound),
+        Frame::Cut { bytes, head, size } => cut(protocol, &bytes, head, size).map(Decoded::Inbound),
         Frame::Whole { bytes, head } => {
             // The library may not be proof against every broken packet.
             catch_unwind(AssertUnwindSafe(|| whole(protocol, bytes, head))).unwrap_or_else(|_| Err(broken("a packet")))
@@ -93,7 +93,7 @@ fn whole(protocol: Protocol, bytes: Bytes, head: usize) -> Result<Decoded, MqttE
             let mut accepted = Accepted { session_present: flags & 1 == 1, ..Accepted::default() };
             if protocol == Protocol::V5 {
                 let fixed = v5::FixedHeader::new(first, head - 1, bytes.len() - head);
-                let told = v5::ConnAck::read(fixed, bytes).map_err(broken)?;
+                let told = v5::ConnAck::read(fixed, bytes).map_err(|error| broken(&error))?;
                 if let Some(told) = told.properties {
                     accepted.receive_max = told.receive_max;
                     accepted.packet_bytes_max = told.max_packet_size;
@@ -125,7 +125,7 @@ fn whole(protocol: Protocol, bytes: Bytes, head: usize) -> Result<Decoded, MqttE
             let code = byte(&mut body).unwrap_or_default();
             Decoded::End(Reason { code, text: reason_text(body) })
         }
-        kind => return Err(broken(format!("a packet of type {kind}"))),
+        kind => return Err(broken(&format!("a packet of type {kind}"))),
     })
 }
 
@@ -134,7 +134,7 @@ fn message(protocol: Protocol, first: u8, head: usize, bytes: Bytes) -> Result<M
     match protocol {
         Protocol::V5 => {
             let fixed = v5::FixedHeader::new(first, head - 1, length);
-            let publish = v5::Publish::read(fixed, bytes).map_err(broken)?;
+            let publish = v5::Publish::read(fixed, bytes).map_err(|error| broken(&error))?;
             if publish.qos == QoS::ExactlyOnce {
                 return Err(broken("a message of QoS 2, where 1 was asked for"));
             }
@@ -152,7 +152,7 @@ fn message(protocol: Protocol, first: u8, head: usize, bytes: Bytes) -> Result<M
         }
         Protocol::V311 => {
             let fixed = rumqttc::mqttbytes::FixedHeader::new(first, head - 1, length);
-            let publish = v4::Publish::read(fixed, bytes).map_err(broken)?;
+            let publish = v4::Publish::read(fixed, bytes).map_err(|error| broken(&error))?;
             if publish.qos == QoS311::ExactlyOnce {
                 return Err(broken("a message of QoS 2, where 1 was asked for"));
             }
@@ -171,7 +171,7 @@ fn message(protocol: Protocol, first: u8, head: usize, bytes: Bytes) -> Result<M
 }
 
 /// The beginning of a PUBLISH whose rest was thrown away.
-fn cut(protocol: Protocol, bytes: Bytes, head: usize, size: usize) -> Result<Inbound, MqttError> {
+fn cut(protocol: Protocol, bytes: &Bytes, head: usize, size: usize) -> Result<Inbound, MqttError> {
     let first = bytes.first().copied().unwrap_or_default();
     let mut body = bytes.slice(head.min(bytes.len())..);
     let topic_bytes = usize::from(word(&mut body)?);
@@ -331,3 +331,25 @@ pub(super) fn write_confirm(packet_id: u16, out: &mut BytesMut) {
 pub(super) const PING: [u8; 2] = [0xc0, 0];
 /// DISCONNECT, normal: the same in both versions.
 pub(super) const BYE: [u8; 2] = [0xe0, 0];
+
+/// What a stream of bytes from a broker holds, up to its end or what breaks it off: for fuzzing, which has no
+/// connection. `packet_max`: as with [`Connection::connect`](super::Connection::connect).
+///
+/// # Errors
+/// As a connection that such bytes came over.
+pub fn read_stream(protocol: Protocol, packet_max: usize, bytes: &[u8]) -> Result<Vec<Inbound>, MqttError> {
+    let mut frames = Frames::new(packet_max);
+    let mut found = Vec::new();
+    for piece in bytes.chunks(READ_BYTES_MAX / 2) {
+        if let Some(wanted) = frames.wanted() {
+            frames.allow(wanted);
+        }
+        frames.space().extend_from_slice(piece);
+        while let Some(frame) = frames.next()? {
+            if let Decoded::Inbound(inbound) = decode(protocol, frame)? {
+                found.push(inbound);
+            }
+        }
+    }
+    Ok(found)
+}

@@ -25,7 +25,7 @@ pub struct Outgoing<'a> {
 
 impl Outgoing<'_> {
     fn properties(&self) -> impl Iterator<Item = &(&'static str, &str)> {
-        self.user_properties.iter().filter(|(_, value)| value.len() <= usize::from(u16::MAX))
+        self.user_properties.iter().filter(|(_, value)| u16::try_from(value.len()).is_ok())
     }
 
     fn properties_bytes(&self) -> usize {

@@ -29,14 +29,10 @@ fn connector(files: &ClientTls) -> Result<SslConnector, MqttError> {
     let nowhere = Path::new("");
     let mut builder = SslConnector::builder(SslMethod::tls_client()).map_err(at("TLS", nowhere))?;
     builder.set_verify(SslVerifyMode::PEER);
-    match &files.ca_file {
-        Some(path) => builder.set_ca_file(path).map_err(at("ca-file", path))?,
-        None => {
-            let found = SYSTEM_CA_FILES.into_iter().map(Path::new).find(|path| path.exists());
-            let path = found.ok_or_else(|| failed("ca-file", nowhere, "the system has none; give one".to_owned()))?;
-            builder.set_ca_file(path).map_err(at("ca-file", path))?;
-        }
-    }
+    let of_system = || SYSTEM_CA_FILES.into_iter().map(Path::new).find(|path| path.exists());
+    let path = files.ca_file.as_deref().or_else(of_system);
+    let path = path.ok_or_else(|| failed("ca-file", nowhere, "the system has none; give one".to_owned()))?;
+    builder.set_ca_file(path).map_err(at("ca-file", path))?;
     if let Some(path) = &files.cert_file {
         builder.set_certificate_chain_file(path).map_err(at("cert-file", path))?;
         let key = files.key_file.as_ref().unwrap_or(path);
