@@ -139,6 +139,20 @@ impl Follower {
     /// Reads on, and decodes a block of what is whole: it and the place behind it. `ended` after
     /// [`Look::Finished`].
     pub fn read<I: Intake>(&mut self, intake: &I, ended: bool) -> Result<Option<(EventBatch, Place)>, Fault> {
+        loop {
+            let wanting = self.current.as_ref().is_none_or(|following| following.blocks.wants_more());
+            let before = self.current.as_ref().map(|following| following.blocks.read_to());
+            if let Some(read) = self.read_once(intake, ended)? {
+                return Ok(Some(read));
+            }
+            // Nothing was whole, and nothing more was there to make it so.
+            if wanting && before == self.current.as_ref().map(|following| following.blocks.read_to()) {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn read_once<I: Intake>(&mut self, intake: &I, ended: bool) -> Result<Option<(EventBatch, Place)>, Fault> {
         let Some(following) = &mut self.current else { return Ok(None) };
         let path = following.path.clone();
         let block = |error| Fault::Block { path: path.clone(), error };

@@ -92,16 +92,27 @@ pub(super) fn find(path: &Path, is: impl Fn(&File, &fs::Metadata) -> bool) -> io
     Ok(None)
 }
 
-/// What came after the file with this inode, oldest first, before `path` itself. Nothing where the file is gone: then
-/// nothing tells which ones came after it.
+/// What came after the file with this inode, oldest first, before `path` itself: what was written to later, because
+/// there are programs whose higher numbers are the younger ones. Nothing where the file is gone: then nothing tells
+/// which ones came after it.
 ///
 /// # Errors
 /// When the folder cannot be read.
 pub(super) fn after(path: &Path, inode: u64) -> io::Result<Vec<Rotated>> {
-    let mut rotated = list(path)?.into_iter();
-    let is = |rotated: &Rotated| fs::metadata(&rotated.path).is_ok_and(|metadata| metadata.ino() == inode);
-    let _ = rotated.by_ref().find(is);
-    Ok(rotated.collect())
+    let mut known = Vec::new();
+    for (n, rotated) in list(path)?.into_iter().enumerate() {
+        // One that is gone again has another name by now.
+        let Ok(metadata) = fs::metadata(&rotated.path) else { continue };
+        // Of two that were written to in the same moment the names tell.
+        let age = (metadata.mtime(), metadata.mtime_nsec(), n);
+        known.push((age, metadata.ino(), rotated));
+    }
+    let Some(age) = known.iter().find(|(_, other, _)| *other == inode).map(|(age, ..)| *age) else {
+        return Ok(Vec::new());
+    };
+    known.retain(|(other, ..)| *other > age);
+    known.sort_by_key(|(age, ..)| *age);
+    Ok(known.into_iter().map(|(.., rotated)| rotated).collect())
 }
 
 #[cfg(test)]
@@ -116,8 +127,10 @@ mod tests {
     fn counts_fall_and_dates_rise_with_time() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.log");
-        for name in ["a.log", "a.log.1", "a.log.10", "a.log.2.gz", "a.log.bak", "b.log.1", "a.log-x", "a.log.1x"] {
-            fs::write(dir.path().join(name), name).unwrap();
+        let names_by_age =
+            ["a.log.1x", "a.log.10", "a.log.2.gz", "a.log.1", "a.log", "a.log.bak", "b.log.1", "a.log-x"];
+        for (seconds, name) in (1..).zip(names_by_age) {
+            write_at(&dir.path().join(name), seconds);
         }
         fs::create_dir(dir.path().join("a.log.7")).unwrap();
         let found = list(&path).unwrap();
@@ -128,6 +141,23 @@ mod tests {
         assert!(next[0].is_compressed());
         assert_eq!(after(&path, inode("a.log.1")).unwrap(), []);
         assert_eq!(after(&path, 0).unwrap(), []);
+    }
+
+    fn write_at(path: &Path, seconds: u64) {
+        let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+        File::create(path).unwrap().set_modified(time).unwrap();
+    }
+
+    #[test]
+    fn numbers_may_rise_with_time_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        for (seconds, name) in [(1, "a.1"), (2, "a.2"), (3, "a.3"), (4, "a")] {
+            write_at(&dir.path().join(name), seconds);
+        }
+        let inode = |name: &str| fs::metadata(dir.path().join(name)).unwrap().ino();
+        assert_eq!(names(&after(&path, inode("a.3")).unwrap()), [""; 0]);
+        assert_eq!(names(&after(&path, inode("a.1")).unwrap()), ["a.2", "a.3"]);
     }
 
     #[test]

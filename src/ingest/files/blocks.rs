@@ -51,6 +51,8 @@ pub(in crate::ingest) struct Blocks {
     table: Option<Table>,
     /// The limit of one record.
     limit: usize,
+    /// Bytes read and handed in at once: [`BLOCK_BYTES`].
+    block: usize,
 }
 
 struct Table {
@@ -69,7 +71,7 @@ impl Blocks {
                 Some(Table { parser: CsvParser::new(form), form: form.clone(), header: None, object: Vec::new() })
             }
         };
-        Self { file, buffer: BytesMut::new(), at, skip: None, wants_more: true, table, limit }
+        Self { file, buffer: BytesMut::new(), at, skip: None, wants_more: true, table, limit, block: BLOCK_BYTES }
     }
 
     pub fn file(&self) -> &File {
@@ -79,6 +81,11 @@ impl Blocks {
     /// Place up to which the file was read.
     pub fn read_to(&self) -> u64 {
         self.at + self.buffer.len() as u64
+    }
+
+    /// Whether nothing is whole of what was read.
+    pub fn wants_more(&self) -> bool {
+        self.wants_more
     }
 
     /// Whether what was read may hold a whole record still.
@@ -91,23 +98,23 @@ impl Blocks {
         let bytes = usize::try_from(pending).unwrap_or(usize::MAX).saturating_add(self.buffer.len()).min(self.room());
         // The shortest event is a digit and a line end; most such lines are none, and bad records cost as much.
         let events = (bytes / 2 + 1).min(BLOCK_EVENTS_MAX);
-        let objects = if self.table.is_some() { bytes.saturating_mul(4).min(2 * BLOCK_BYTES) } else { 0 };
+        let objects = if self.table.is_some() { bytes.saturating_mul(4).min(2 * self.block) } else { 0 };
         bytes + events * EVENT_COST_BYTES + objects
     }
 
     fn room(&self) -> usize {
         // A whole record of the greatest length must be seen to be too long.
-        BLOCK_BYTES.max(self.limit + 1)
+        self.block.max(self.limit + 1)
     }
 
     /// Reads on, `pending` bytes at most; returns how many.
     pub fn fill(&mut self, pending: u64) -> io::Result<usize> {
         let before = self.buffer.len();
         // What the batch under way shares is copied when the buffer grows: not for a few bytes.
-        if before > BLOCK_BYTES / 2 && !self.wants_more {
+        if before > self.block / 2 && !self.wants_more {
             return Ok(0);
         }
-        let space = BLOCK_BYTES.min(self.room().saturating_sub(before));
+        let space = self.block.min(self.room().saturating_sub(before));
         let mut filled = before;
         self.buffer.resize(before + usize::try_from(pending).unwrap_or(space).min(space), 0);
         let read = loop {
@@ -153,7 +160,7 @@ impl Blocks {
         let mut end = None;
         for (n, at) in memchr::memchr_iter(b'\n', &self.buffer).enumerate() {
             end = Some(at + 1);
-            if n + 1 == BLOCK_EVENTS_MAX || at + 1 >= BLOCK_BYTES {
+            if n + 1 == BLOCK_EVENTS_MAX || at + 1 >= self.block {
                 break;
             }
         }
@@ -174,7 +181,7 @@ impl Blocks {
         let header = table.header.as_ref()?;
         let mut assembly = intake.assemble();
         let mut used = 0;
-        while assembly.len() < BLOCK_EVENTS_MAX && assembly.bytes() < BLOCK_BYTES {
+        while assembly.len() < BLOCK_EVENTS_MAX && assembly.bytes() < self.block {
             used += CsvParser::blank(self.buffer.get(used..)?);
             let rest = self.buffer.get(used..)?;
             if rest.is_empty() {
@@ -281,3 +288,7 @@ impl Blocks {
 fn too_long(limit: usize, found: u64) -> String {
     format!("expected an event of at most {limit} bytes, found {found}")
 }
+
+#[cfg(test)]
+#[path = "blocks_tests.rs"]
+mod tests;
