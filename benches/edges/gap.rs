@@ -17,7 +17,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const RATE: u32 = 1000;
-const LATENCY_RUN: Duration = Duration::from_secs(10);
+const LATENCY_RUN: Duration = Duration::from_secs(12);
+/// What is sent before counts for nothing: the sink connects.
+const WARM_UP: Duration = Duration::from_secs(2);
 
 /// When each verdict came to a reader, by the event's id.
 type Arrivals = Receiver<(String, Instant)>;
@@ -94,7 +96,8 @@ fn post_and_time(place: &Place, arrivals: &Arrivals) -> Vec<f64> {
     daemon.await_ready();
     daemon.until("up", |status| status["sinks"][0]["up"] == true);
     let sent = Arc::new(Mutex::new(HashMap::new()));
-    let end = Instant::now() + LATENCY_RUN;
+    let begun = Instant::now();
+    let end = begun + LATENCY_RUN;
     let events = Arc::new(Mutex::new(Events::new()));
     let posts: Vec<_> = (0..CONNECTIONS)
         .map(|_| {
@@ -116,12 +119,13 @@ fn post_and_time(place: &Place, arrivals: &Arrivals) -> Vec<f64> {
         .collect();
     posts.into_iter().for_each(|post| post.join().expect("a sender"));
     let sent = sent.lock().unwrap();
-    let mut millis = Vec::new();
-    while millis.len() < sent.len() {
+    let mut came = HashMap::new();
+    while came.len() < sent.len() {
         let (id, at) = arrivals.recv_timeout(Duration::from_secs(30)).expect("every verdict");
-        millis.extend(sent.get(&id).map(|sent| at.duration_since(*sent).as_secs_f64() * 1e3));
+        came.entry(id).or_insert(at);
     }
-    millis
+    let counted = sent.iter().filter(|(_, sent)| **sent > begun + WARM_UP);
+    counted.map(|(id, sent)| came[id].duration_since(*sent).as_secs_f64() * 1e3).collect()
 }
 
 fn http(place: &Place) -> String {

@@ -24,7 +24,7 @@ const BATCHES_BYTES: u64 = 8 << 20;
 /// What a Kafka source fetches ahead, in its client's queue and in the answer that is being read.
 pub const KAFKA_SOURCE_BYTES: u64 = 12 << 20;
 /// A client of a broker beyond what it holds of records: connections, TLS, tables.
-pub const CLIENT_BYTES: u64 = 2 << 20;
+pub const CLIENT_BYTES: u64 = 4 << 20;
 /// The same of an MQTT client, which has one connection.
 pub const MQTT_CLIENT_BYTES: u64 = 512 << 10;
 /// What an MQTT sink has waiting to be written, and what a message in flight costs.
