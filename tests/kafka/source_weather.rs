@@ -60,8 +60,9 @@ fn a_source_that_can_hand_nothing_in_holds_up_nobody_and_loses_nothing() {
     let (one, two) = (Rig::new(), Rig::new());
     let (gate, open) = Gate::before(Arc::clone(&one.intake));
     let first = one.source_through(options("edge-1"), Arc::new(gate));
+    // It stands before the gate with a batch, and gathers the next until that is full, too.
+    poll(WATCHDOG, || (open.receiver_count() > 1).then_some(())).expect("a batch before the gate");
     let second = two.source(options("edge-2"));
-    // The first may have come first or last; the second has a share all the same.
     two.await_verdicts(1);
     assert_eq!(one.store.committed(), 1);
     open.send(true).unwrap();

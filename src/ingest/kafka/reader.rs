@@ -116,6 +116,10 @@ impl<'a, I: Intake> Reader<'a, I> {
             }
             self.hear(backoff).await?;
             let has_room = self.gather(backoff).await;
+            if self.is_broken && !*stop.borrow() {
+                let text = "a batch was not taken; reading begins anew behind the last that was".to_owned();
+                return Err(Failure { trouble: Trouble::Transient, text });
+            }
             if self.flight.is_none() && !self.gathering.is_empty() {
                 self.hand_in();
             }
