@@ -33,7 +33,8 @@ fuzz_target!(|data: &[u8]| {
             Some(header) => {
                 let mut out = Vec::new();
                 if header.write_object(parser.cells(), None, &mut out).is_ok() {
-                    serde_json::from_slice::<serde_json::Value>(&out).expect("JSON");
+                    // Numbers beyond what a double holds are JSON.
+                    serde_json::from_slice::<serde::de::IgnoredAny>(&out).expect("JSON");
                 }
             }
         }

@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
         0 => DECODER.decode(&Form::Json, body, 0),
         1 => DECODER.decode(&Form::CloudEvent, body, 0),
         2 => DECODER.decode(&Form::CloudEventBatch, body, 0),
-        3 => DECODER.decode_lines(body, 0, Some(LineIds { prefix: "p/", base: u64::MAX })),
+        3 => DECODER.decode_lines(body, 0, Some(LineIds { prefix: "p/", base: 1 << 40 })),
         _ => {
             let mut assembly = DECODER.assemble(0);
             assembly.push(&Form::Record, &body, Beside { id: Some("beside"), ..Beside::default() });
