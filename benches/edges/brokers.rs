@@ -49,7 +49,7 @@ pub fn broker() -> Broker {
 /// Publishes events with QoS 1 and waits until the broker has them all.
 fn publish(port: u16, count: usize) {
     let mut options = MqttOptions::new("load", "127.0.0.1", port);
-    options.set_inflight(1000).set_keep_alive(Duration::from_secs(60));
+    options.set_inflight(1000).set_keep_alive(Duration::from_mins(1));
     let (client, mut connection) = Client::new(options, 1000);
     let load = std::thread::spawn(move || {
         let mut events = Events::new();
@@ -94,7 +94,7 @@ fn produce(broker: &Broker, count: usize) {
             producer.poll(Duration::ZERO);
         }
     }
-    producer.flush(Duration::from_secs(60)).expect("a flush");
+    producer.flush(Duration::from_mins(1)).expect("a flush");
 }
 
 pub fn mqtt_to_mqtt(count: usize) -> Figures {
@@ -102,7 +102,7 @@ pub fn mqtt_to_mqtt(count: usize) -> Figures {
     let place = Place::new(&(mqtt_source(broker.port()) + &mqtt_sink(broker.port())));
     // Its session, for the broker to queue for.
     let daemon = place.start();
-    daemon.until("subscribed", |status| status["ready"] == true && status["sources"][0]["up"] == true);
+    daemon.until("subscribed", |status| status["ready"] == true && status["sources"][0]["state"] == "up");
     daemon.stop();
     publish(broker.port(), count);
     place.start().carry(count, None)

@@ -19,7 +19,7 @@ pub fn lines(count: usize) -> Figures {
     ));
     let daemon = place.start();
     daemon.await_ready();
-    daemon.until("open", |status| status["sources"][0]["up"] == true);
+    daemon.until("open", |status| status["sources"][0]["state"] == "up");
     let (cpu, begun) = (daemon.cpu_s(), std::time::Instant::now());
     let mut events = Events::new();
     let (mut sent, mut answered) = (0, 0);

@@ -17,7 +17,7 @@
 //! n-th answer is always that of the n-th event; else a 401 problem and the end.
 //!
 //! A connection on which nothing is said stays open; TCP finds out by keep-alive when the other side is gone.
-//! Limits: [`Limits`](super::Limits); buffers beyond [`buffer::FREE_BYTES`] are paid for; answers under way are at
+//! Limits: [`Limits`]; buffers beyond [`buffer::FREE_BYTES`] are paid for; answers under way are at
 //! most [`UNDER_WAY_MAX`] slices.
 
 mod answers;
