@@ -91,6 +91,7 @@ impl Daemon {
         let asked = poll(LONGEST, || {
             // Asking costs the daemon something, too.
             std::thread::sleep(Duration::from_millis(10));
+            assert!(!self.has_ended(), "it ended:\n{}", fs::read_to_string(&self.log).unwrap());
             self.status().filter(|status| holds(status)).map(drop)
         });
         asked.unwrap_or_else(|| panic!("not {what}: {:?}\n{}", self.status(), fs::read_to_string(&self.log).unwrap()));
@@ -110,6 +111,12 @@ impl Daemon {
             cpu_s_per_100k: (self.cpu_s() - cpu) * 1e5 / events as f64,
             peak_mib: self.peak_mib(),
         }
+    }
+
+    /// Whether it ended by itself: a config that it refuses, say.
+    fn has_ended(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.0.id())).unwrap_or_default();
+        stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'))
     }
 
     /// Processor seconds so far.
