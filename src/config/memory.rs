@@ -24,7 +24,10 @@ const BATCHES_BYTES: u64 = 8 << 20;
 /// What a Kafka source fetches ahead, in its client's queue and in the answer that is being read.
 pub const KAFKA_SOURCE_BYTES: u64 = 12 << 20;
 /// A client of a broker beyond what it holds of records: connections, TLS, tables.
-pub const CLIENT_BYTES: u64 = 4 << 20;
+pub const CLIENT_BYTES: u64 = 2 << 20;
+/// What a Kafka sink that drains a backlog was seen to take on top, with the index full: kept free of the index where
+/// the budget has it. Where it has not, the index is so small that it does not matter.
+const KAFKA_DRAIN_BYTES: u64 = 3 << 20;
 /// The same of an MQTT client, which has one connection.
 pub const MQTT_CLIENT_BYTES: u64 = 512 << 10;
 /// What an MQTT sink has waiting to be written, and what a message in flight costs.
@@ -114,7 +117,11 @@ impl MemoryPlan {
         let taken = plan.parts().iter().fold(0u64, |sum, (_, bytes, _)| sum.saturating_add(*bytes));
         let index_min = INDEX_EVENTS_MIN * INDEX_BYTES_AN_EVENT;
         if let Some(rest) = budget.checked_sub(taken).filter(|rest| *rest >= index_min) {
-            plan.index = rest;
+            let kafka = config.sinks.iter().filter(|sink| matches!(sink.kind, SinkKind::Kafka(_))).count();
+            let drain =
+                KAFKA_DRAIN_BYTES.saturating_mul(u64::try_from(kafka).unwrap_or(u64::MAX)).min(rest - index_min);
+            plan.clients += drain;
+            plan.index = rest - drain;
             return Ok(plan);
         }
         let parts = plan.parts().into_iter().filter(|(_, bytes, _)| *bytes > 0);
