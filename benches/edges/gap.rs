@@ -17,9 +17,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const RATE: u32 = 1000;
-const LATENCY_RUN: Duration = Duration::from_secs(12);
-/// What is sent before counts for nothing: the sink connects.
-const WARM_UP: Duration = Duration::from_secs(2);
+const LATENCY_RUN: Duration = Duration::from_secs(16);
+/// What is sent before counts for nothing: the sink connects, the reader joins its group.
+const WARM_UP: Duration = Duration::from_secs(6);
 
 /// When each verdict came to a reader, by the event's id.
 type Arrivals = Receiver<(String, Instant)>;

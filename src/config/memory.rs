@@ -27,7 +27,7 @@ pub const KAFKA_SOURCE_BYTES: u64 = 12 << 20;
 pub const CLIENT_BYTES: u64 = 2 << 20;
 /// What a Kafka sink that drains a backlog was seen to take on top, with the index full: kept free of the index where
 /// the budget has it. Where it has not, the index is so small that it does not matter.
-const KAFKA_DRAIN_BYTES: u64 = 3 << 20;
+const KAFKA_DRAIN_BYTES: u64 = 2 << 20;
 /// The same of an MQTT client, which has one connection.
 pub const MQTT_CLIENT_BYTES: u64 = 512 << 10;
 /// What an MQTT sink has waiting to be written, and what a message in flight costs.
