@@ -26,8 +26,8 @@ pub const KAFKA_SOURCE_BYTES: u64 = 12 << 20;
 /// A client of a broker beyond what it holds of records: connections, TLS, tables.
 pub const CLIENT_BYTES: u64 = 2 << 20;
 /// What a Kafka sink that drains a backlog was seen to take on top, with the index full: kept free of the index where
-/// the budget has it. Where it has not, the index is so small that it does not matter.
-const KAFKA_DRAIN_BYTES: u64 = 2 << 20;
+/// the budget has it. Where the index is small anyway it is not full of a million events.
+const KAFKA_DRAIN_BYTES: u64 = 3 << 20;
 /// The same of an MQTT client, which has one connection.
 pub const MQTT_CLIENT_BYTES: u64 = 512 << 10;
 /// What an MQTT sink has waiting to be written, and what a message in flight costs.
@@ -118,8 +118,8 @@ impl MemoryPlan {
         let index_min = INDEX_EVENTS_MIN * INDEX_BYTES_AN_EVENT;
         if let Some(rest) = budget.checked_sub(taken).filter(|rest| *rest >= index_min) {
             let kafka = config.sinks.iter().filter(|sink| matches!(sink.kind, SinkKind::Kafka(_))).count();
-            let drain =
-                KAFKA_DRAIN_BYTES.saturating_mul(u64::try_from(kafka).unwrap_or(u64::MAX)).min(rest - index_min);
+            let wanted = KAFKA_DRAIN_BYTES.saturating_mul(u64::try_from(kafka).unwrap_or(u64::MAX));
+            let drain = wanted.min(rest.saturating_sub(3 * index_min));
             plan.clients += drain;
             plan.index = rest - drain;
             return Ok(plan);
