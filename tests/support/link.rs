@@ -33,7 +33,7 @@ pub struct Counts {
     pub refused: u64,
     /// Connections ended by [`Link::cut`] and its kin.
     pub cut: u64,
-    /// Bytes forwarded to the target, and back.
+    /// Bytes handed on to the target, and back.
     pub bytes_out: u64,
     pub bytes_back: u64,
 }
@@ -308,9 +308,10 @@ fn write(shared: &Shared, mut to: TcpStream, receiver: &Receiver<Piece>, is_out:
             state = shared.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(state);
+        // Counted first: whoever has read them looks at the count next.
+        counter.fetch_add(piece.len() as u64, SeqCst);
         if to.write_all(&piece).is_err() {
             return;
         }
-        counter.fetch_add(piece.len() as u64, SeqCst);
     }
 }
