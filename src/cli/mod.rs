@@ -11,6 +11,7 @@ mod failure;
 mod init;
 mod model;
 mod output;
+mod program;
 mod quarantine;
 mod run;
 mod score;
