@@ -12,12 +12,14 @@ mod init;
 mod model;
 mod output;
 mod quarantine;
+mod reload;
 mod run;
 mod score;
 pub mod send;
 mod simulate;
 mod status;
 mod store;
+mod use_model;
 
 pub use failure::{ExitCode, Failure};
 
@@ -59,6 +61,8 @@ enum Command {
     Simulate(simulate::SimulateArgs),
     /// Show what the running daemon does
     Status(status::StatusArgs),
+    /// Have the running daemon read its config and model anew; what is wrong changes nothing
+    Reload(reload::ReloadArgs),
     /// Look into a store, also of a stopped or damaged one, without changing a byte
     #[command(subcommand)]
     Store(store::StoreCommand),
@@ -113,6 +117,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Score(args) => score::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Reload(args) => reload::run(&args),
         Command::Store(command) => store::run(&command),
         Command::Quarantine(command) => quarantine::run(&command),
         Command::Model(command) => model::run(&command),

@@ -21,7 +21,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     for warning in &loaded.warnings {
         tracing::warn!(key = warning.key, "{warning}");
     }
-    service::run(loaded.config).map_err(|error| match &error {
+    service::run(loaded.config, file).map_err(|error| match &error {
         DaemonError::Build(_) => check::faults(file).map_or_else(|| error.into(), Failure::from),
         _ => error.into(),
     })
