@@ -17,6 +17,7 @@ mod answer;
 mod counters;
 mod inbox;
 mod round;
+mod told;
 mod worker;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! One round: what the leader decides before a commit. No I/O of its own but the look-up of old chunks.
 
 use super::{
-    Along, Answer, Counters, Delivery, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX,
+    Along, Answer, Counters, Delivery, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX, told,
 };
 use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, Label, Span, identity_fingerprint};
 use crate::model::{Bundle, Reasons, Scorer};
@@ -233,7 +233,7 @@ impl Round {
             }
             pending.outcomes.push(outcome);
         }
-        self.score();
+        self.score(&pending.submission.batch);
         self.append(&pending.submission.batch)
     }
 
@@ -325,13 +325,13 @@ impl Round {
         }));
         let unscorable = match filled {
             Ok(filled) => filled.err(),
-            Err(_) => Some(self.panicked("features")),
+            Err(_) => Some(self.panicked("features", batch, item)),
         };
         self.fresh.push(Fresh { item, unscorable });
     }
 
     /// Scores the wave's rows in one call, or, should that panic, each for itself.
-    fn score(&mut self) {
+    fn score(&mut self, batch: &EventBatch) {
         let width = self.bundle.features().width();
         self.scores.clear();
         self.scores.resize(self.fresh.len(), f64::NAN);
@@ -344,7 +344,7 @@ impl Round {
             let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
             let Some(score) = self.scores.get_mut(n..=n) else { continue };
             if catch_unwind(AssertUnwindSafe(|| self.scorer.score(row, score))).is_err() {
-                let reason = self.panicked("scoring");
+                let reason = self.panicked("scoring", batch, self.fresh[n].item);
                 self.fresh[n].unscorable = Some(reason);
             }
         }
@@ -376,7 +376,7 @@ impl Round {
                     // The score stands; only what raised it is not known.
                     found = reasons.unwrap_or_else(|_| {
                         self.scorer = bundle.scorer(WAVE_EVENTS_MAX);
-                        let reason = self.panicked("explaining");
+                        let reason = self.panicked("explaining", batch, one.item);
                         self.set_aside("unscorable", batch, event, reason);
                         Reasons::default()
                     });
@@ -437,6 +437,7 @@ impl Round {
         reason: String,
         raw: Span,
     ) {
+        told::set_aside(kind, source, id.as_deref());
         let length = raw.len() as u64;
         let keep = self.keep_payload && !batch.private;
         let bytes = if keep { raw.of(&batch.body) } else { &[] };
@@ -453,9 +454,9 @@ impl Round {
         });
     }
 
-    fn panicked(&self, doing: &str) -> String {
+    fn panicked(&self, doing: &str, batch: &EventBatch, item: usize) -> String {
         self.counters.add_panic();
-        tracing::error!(doing, "an event made the code panic: it is set aside; please report the bug with its bytes");
+        told::panic(doing, batch, item);
         format!("internal error while {doing}")
     }
 }

@@ -15,6 +15,7 @@ use crate::config::{Config, WhenFull};
 use crate::engine::{Courier, Delivery, Engine, Failure, Parts};
 use crate::event::Budget;
 use crate::ingest::{AdminRoutes, Limits, ListenError, Listener, serve};
+use crate::notice;
 use crate::store::{self, Opened, SinkDecl, SinkStart, Store, StoreError};
 use rustix::fs::Mode;
 use std::io;
@@ -175,7 +176,7 @@ impl Tasks {
         });
         let from = view.sources.iter().map(|source| source.place.as_str()).collect::<Vec<_>>().join(", ");
         let ready_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        tracing::info!(ready_ms, model = view.bundle.label(), from, "ready");
+        tracing::info!(kind = notice::READY.kind, ready_ms, model = view.bundle.label(), from, "ready");
         self.admin.spawn(serve(admin, AdminRoutes(Arc::clone(&view)), stop_admin.subscribe()));
 
         let failure = tokio::select! {
@@ -185,10 +186,10 @@ impl Tasks {
         };
         view.stopping.store(true, Relaxed);
         if let Some(failure) = failure {
-            tracing::error!(%failure, "nothing more is acknowledged; the process ends");
+            tracing::error!(kind = notice::ENGINE_FAILED.kind, error = %failure, "nothing more is acknowledged; the process ends");
             return Err(failure.into());
         }
-        tracing::info!("stopping: finishing what is in flight");
+        tracing::info!(kind = notice::STOPPING.kind, "stopping: finishing what is in flight");
         let drain = async {
             stop_sources.send_replace(true);
             while self.sources.join_next().await.is_some() {}
@@ -197,7 +198,10 @@ impl Tasks {
             stop_sinks.send_replace(true);
             let drained = async { while self.sinks.join_next().await.is_some() {} };
             if tokio::time::timeout(SINK_DRAIN_MAX, drained).await.is_err() {
-                tracing::warn!("a sink did not drain in time; its verdicts wait in the store");
+                tracing::warn!(
+                    kind = notice::DRAIN_CUT.kind,
+                    "a sink did not drain in time; its verdicts wait in the store"
+                );
             }
             stop_admin.send_replace(true);
             while self.admin.join_next().await.is_some() {}
@@ -205,8 +209,8 @@ impl Tasks {
         // A second signal ends it at once: what is acknowledged is durable anyway.
         tokio::select! {
             () = drain => {}
-            _ = terminate.recv() => tracing::warn!("a second signal: stopping at once"),
-            _ = interrupt.recv() => tracing::warn!("a second signal: stopping at once"),
+            _ = terminate.recv() => tracing::warn!(kind = notice::STOPPED_AT_ONCE.kind, "a second signal: stopping at once"),
+            _ = interrupt.recv() => tracing::warn!(kind = notice::STOPPED_AT_ONCE.kind, "a second signal: stopping at once"),
         }
         Ok(())
     }
@@ -249,24 +253,39 @@ fn limits(config: &Config) -> Limits {
 
 fn log_recovery(opened: &Opened) {
     for (sink, next) in opened.store.stats().orphan_cursors {
-        tracing::warn!(sink, next, "the sink is no longer configured; `verdictd store forget-sink` drops its cursor");
+        let kind = notice::ORPHAN_CURSOR.kind;
+        tracing::warn!(
+            kind,
+            sink,
+            next,
+            "the sink is no longer configured; `verdictd store forget-sink` drops its cursor"
+        );
     }
     let recovery = &opened.recovery;
     if recovery.created {
-        tracing::info!("made a new store");
+        tracing::info!(kind = notice::STORE_MADE.kind, "made a new store");
         return;
     }
     // A clock that was set ahead while the daemon was down cannot be told from time that passed.
     let since_s = recovery.clock_ahead_ms / 1000;
-    tracing::info!(records = recovery.records, since_s, "opened the store; the time since its last record counts");
+    let (kind, records) = (notice::STORE_OPENED.kind, recovery.records);
+    tracing::info!(kind, records, since_s, "opened the store; the time since its last record counts");
     if recovery.set_aside_now > 0 || recovery.lost_now > 0 {
         let (set_aside, lost) = (recovery.set_aside_now, recovery.lost_now);
-        tracing::error!(set_aside, lost, "the store was damaged; what is whole is in use");
+        tracing::error!(
+            kind = notice::STORE_DAMAGED.kind,
+            set_aside,
+            lost,
+            "the store was damaged; what is whole is in use"
+        );
     }
     if let Some(folder) = &recovery.salvaged_to {
-        tracing::error!(folder = %folder.display(), "the store was rebuilt; the damaged files are kept");
+        tracing::error!(kind = notice::STORE_REBUILT.kind, folder = %folder.display(), "the store was rebuilt; the damaged files are kept");
     }
     if recovery.ballast_given_up {
-        tracing::warn!("the disk is full: gave up the ballast file to be able to start");
+        tracing::error!(
+            kind = notice::BALLAST_GIVEN_UP.kind,
+            "the disk is full: gave up the ballast file to be able to start"
+        );
     }
 }

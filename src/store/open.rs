@@ -18,6 +18,7 @@ use super::stats::Recovery;
 use super::tip::TipFile;
 use super::window::CutAlarm;
 use super::writer::{ENTRY_OVERHEAD, Writer};
+use crate::notice;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -49,7 +50,8 @@ pub fn open(options: &Options) -> Result<Opened, StoreError> {
     if !disk::drop_ballast(&Layout::new(&options.dir)) {
         return Err(error);
     }
-    tracing::error!(%error, "the disk is full: the ballast is given up so that the store can be opened");
+    let kind = notice::BALLAST_GIVEN_UP.kind;
+    tracing::error!(kind, %error, "the disk is full: the ballast is given up so that the store can be opened");
     if laps.engine {
         // The engine keeps its file locked in this process: only the next start can use what is free now.
         return Err(error);

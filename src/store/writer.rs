@@ -17,6 +17,7 @@ use super::state::{self, OFFSET_BYTES_MAX, State};
 use super::stats::WindowCut;
 use super::tip::{Tip, TipFile};
 use super::window::{CutAlarm, Window};
+use crate::notice;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -212,7 +213,11 @@ impl Writer {
         }
         if evicted > 0 {
             figures.quarantine_evicted.fetch_add(evicted, Ordering::Relaxed);
-            tracing::warn!(evicted, "the quarantine is over its budget: its oldest entries were removed");
+            tracing::warn!(
+                kind = notice::QUARANTINE_EVICTED.kind,
+                evicted,
+                "the quarantine is over its budget: its oldest entries were removed"
+            );
         }
         if !sequences.is_empty() || evicted > 0 {
             self.state_age = STATE_EVERY;
@@ -352,8 +357,8 @@ impl Writer {
         };
         figures.window_cut.store(number, Ordering::Relaxed);
         if let Some(cut) = self.alarm.of(cut, window_ms, now_ms) {
-            let (by, seconds) = (cut.budget(), window_ms / 1000);
-            tracing::warn!(by, seconds, "the dedup window is cut: older repeats are taken for new events");
+            let (kind, by, seconds) = (notice::WINDOW_CUT.kind, cut.budget(), window_ms / 1000);
+            tracing::warn!(kind, by, seconds, "the dedup window is cut: older repeats are taken for new events");
         }
     }
 

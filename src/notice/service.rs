@@ -1,0 +1,32 @@
+//! Kinds of messages about the daemon as a whole: its life, its config, its clock, its log.
+
+super::notices! {
+    READY: Info "ready" "132067cf27bcdb1fe3c2996afd1e9163" ["model", "from"]
+        "The daemon takes events"
+        "Store, model, sources and sinks are open, and the daemon has begun to answer."
+        "Nothing.";
+    STOPPING: Info "stopping" "ef700da06a493b6f42be320ffb14d685" []
+        "The daemon stops"
+        "It was told to end. It takes nothing new, commits and answers what it has, and lets the sinks drain."
+        "Nothing. A second signal ends it at once; what was acknowledged is durable either way.";
+    STOPPED_AT_ONCE: Warn "stopped-at-once" "cf0687f6c6ddaa76ba6fa194f71fe392" []
+        "A second signal ended the daemon without draining"
+        "What was acknowledged is durable. Verdicts that sinks have not confirmed are sent after the next start, some of them a second time."
+        "Nothing. Where sinks take long to drain, see their lag in `verdictd status` before stopping.";
+    DRAIN_CUT: Warn "drain-cut" "a692cdb0aca56b1d83daad7087b912ae" []
+        "A sink did not drain in time"
+        "The daemon was stopping and a sink could not take all that waits for it. The verdicts stay in the store."
+        "Nothing: they are sent after the next start. If the daemon is not to be started again, they are in `verdictd store events`.";
+    ENGINE_FAILED: Error "engine-failed" "4ce5871f9be46a64bcd3eb9e37e6b77f" ["error"]
+        "The engine failed; the daemon ends"
+        "A commit did not succeed, so nothing more is acknowledged. What was acknowledged before is durable."
+        "See the error. Exit code 74 is the state directory's disk: check its health, its space and its mount. Exit code 70 is a bug: please report it. The service manager starts the daemon again; senders repeat what was not answered.";
+    CONFIG_WARNING: Warn "config-warning" "cfa73ea8230969be10b3c6bb7c41c472" ["key"]
+        "A setting is legal but probably not meant"
+        "The config is in force as it stands; the message says what is odd about one key of it."
+        "Run `verdictd check`, which names file, line and column.";
+    EVENT_PANIC: Error "event-panic" "e8031145a6d0c71faeb58821c083293e" ["source"]
+        "An event made the code panic and was set aside"
+        "A bug in verdictd: one event could not be decoded, scored or rendered. It is in the quarantine, and the others go on."
+        "Look at it with `verdictd quarantine list` and `show`, and report the bug with its bytes. After an update it can be put through again with `verdictd quarantine redrive`.";
+}
