@@ -22,7 +22,9 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     for warning in &loaded.warnings {
         tracing::warn!(kind = notice::CONFIG_WARNING.kind, key = warning.key, "{warning}");
     }
-    service::run(loaded.config).map_err(|error| match &error {
+    let outcome = service::run(loaded.config);
+    service::log::flush();
+    outcome.map_err(|error| match &error {
         DaemonError::Build(_) => check::faults(file).map_or_else(|| error.into(), Failure::from),
         _ => error.into(),
     })

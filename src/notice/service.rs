@@ -29,4 +29,20 @@ super::notices! {
         "An event made the code panic and was set aside"
         "A bug in verdictd: one event could not be decoded, scored or rendered. It is in the quarantine, and the others go on."
         "Look at it with `verdictd quarantine list` and `show`, and report the bug with its bytes. After an update it can be put through again with `verdictd quarantine redrive`.";
+    CLOCK_UNSET: Warn "clock-unset" "52c181842fdd6eda869a06035731c2b3" ["now"]
+        "The wall clock is not set"
+        "The time is earlier than this release was made, so the clock has not been set since the box started. Events are taken, answered, deduplicated and delivered all the same: none of these depends on it. What does: `decided` in verdicts, the time of events that carry none (and with it their windows), the validity of certificates, the age at which files are rotated."
+        "Set the clock or let time synchronisation reach its server; nothing need be restarted.";
+    CLOCK_SET: Info "clock-set" "7c2a1b4bbe3f4c7e8e2893926f3ce7c3" ["now"]
+        "The wall clock has been set"
+        "The time was earlier than this release and no longer is."
+        "Nothing.";
+    CLOCK_STEPPED: Warn "clock-stepped" "fa14b924afb397e6642d2652562c4eb9" ["seconds"]
+        "The wall clock was stepped"
+        "The wall clock moved by more than a minute against the monotonic one. The dedup window does not follow such steps: nothing expires early and nothing is taken twice. Events without a time of their own, taken from now on, stand at the new time in windows."
+        "Nothing if the step was meant. If steps repeat, look at the box's time synchronisation and at its clock battery.";
+    JOURNAL_UNREACHABLE: Warn "journal-unreachable" "90c919460e2aa4c115df319fa0232f6d" ["error"]
+        "The journal does not take messages"
+        "Messages go to stderr as JSON lines until the journal takes them again."
+        "Check `systemctl status systemd-journald`. In a container, either hand in /run/systemd/journal/socket or set `[log] format = \"json\"`.";
 }

@@ -107,6 +107,8 @@ async fn serve_until_stopped(
         keep_payload: config.quarantine.payload,
     };
     let engine = Arc::new(Engine::start(parts).map_err(DaemonError::Threads)?);
+    // It ends with the runtime.
+    tokio::spawn(super::clock::watch());
     let outcome = Tasks::default().run(config, built, &store, &engine, started).await;
     let closing = Arc::clone(&engine);
     let closed = tokio::task::spawn_blocking(move || closing.close()).await;

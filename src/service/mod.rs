@@ -5,6 +5,7 @@ mod allocator;
 mod aside;
 mod build;
 mod clients;
+mod clock;
 mod daemon;
 mod demo;
 mod intake;

@@ -191,6 +191,7 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
         let why = sink.link.last_error().map(|error| error.text).unwrap_or_default();
         lines.push(format!("sink {} is down: {why}", sink.name));
     }
+    lines.extend(super::clock::warnings());
     if stats.set_aside > 0 {
         lines.push(format!("{} damaged stores are set aside, in damaged-… in state-dir", stats.set_aside));
     }

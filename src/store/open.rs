@@ -73,7 +73,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     }
     state.next = state.next.max(folded.next);
     state.log_floor = folded.first;
-    state.log_ms = state.log_ms.max(folded.log_ms);
+    state.note_time(&folded.clock);
     state.generation += 1;
 
     let (sinks, orphans) = read_cursors(&medium, options, &state)?;

@@ -153,7 +153,6 @@ impl Writer {
     pub fn close(mut self) -> Result<(), StoreError> {
         let mut pending = Pending { empty: true, ..Pending::default() };
         self.commit += 1;
-        self.state.log_ms = self.state.log_ms.max(self.clock.now_ms());
         self.state_age = STATE_EVERY;
         self.housekeep(0, &mut pending)?;
         self.write(pending, &[]).map(drop)
@@ -266,8 +265,9 @@ impl Writer {
             self.live = self.live.saturating_sub(bytes);
         }
         store.figures.labels.store(self.labels.count(), Ordering::Relaxed);
-        if self.state_age >= STATE_EVERY {
+        if self.state_age >= STATE_EVERY || self.state.is_time_stale(&self.clock) {
             self.state_age = 0;
+            self.state.note_time(&self.clock);
             let body = self.state.encode();
             pending.insert(&keys::named(keys::META, state::STATE), frame::wrap(Kind::Meta, self.commit, &body));
         }
@@ -380,7 +380,6 @@ impl Writer {
             store.committed.send_replace(last.next());
             for (chunk, bytes) in chunks.iter().zip(&pending.log_bytes) {
                 self.window.note(chunk.first(), chunk.log_ms());
-                self.state.log_ms = self.state.log_ms.max(chunk.log_ms());
                 if self.second == u64::MAX && chunk.first() > self.state.log_floor {
                     self.second = chunk.first();
                 }

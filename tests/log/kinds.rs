@@ -1,7 +1,6 @@
 //! Every log message is of a kind, and the catalog and the reference of kinds are those of the code.
 //!
-//! After a change of src/notice, `VERDICTD_BLESS=1 cargo test --test messages` writes both anew.
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // helpers stop at the first surprise, as tests do
+//! After a change of src/notice, `VERDICTD_BLESS=1 cargo test --test log` writes both anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -128,7 +127,7 @@ fn is_current(path: &str, made: &str) {
         std::fs::write(in_tree(path), made).unwrap_or_else(|error| panic!("{path}: {error}"));
     }
     let there = std::fs::read_to_string(in_tree(path)).unwrap_or_default();
-    assert!(there == made, "{path}: write it anew with VERDICTD_BLESS=1 cargo test --test messages");
+    assert!(there == made, "{path}: write it anew with VERDICTD_BLESS=1 cargo test --test log");
 }
 
 #[test]
