@@ -15,7 +15,10 @@
 
 mod answer;
 mod counters;
+#[cfg(feature = "fault-injection")]
+mod fault;
 mod inbox;
+mod models;
 mod round;
 mod told;
 mod worker;

@@ -127,7 +127,7 @@ impl Sources<'_> {
     fn intake(&self, source: &Source, origin: &Arc<Origin>) -> Result<SourceIntake, DaemonError> {
         let rules = rules(&source.name, &source.event)?;
         let (event_bytes_max, seed) = (self.config.limits.event.as_usize(), self.store.seed());
-        let decoder = Decoder::new(rules, self.bundle.features().pointers(), event_bytes_max, seed);
+        let decoder = Decoder::new(rules, Arc::clone(self.bundle.features().pointers()), event_bytes_max, seed);
         let decoder = match source.content {
             Content::Events => decoder,
             Content::Labels => decoder.for_labels(),

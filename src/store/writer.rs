@@ -13,6 +13,7 @@ use super::merge::{Merged, SmallRun};
 use super::options::WhenFull;
 use super::quarantine;
 use super::shared::Store;
+use super::sinks::Sink;
 use super::state::{self, OFFSET_BYTES_MAX, State};
 use super::stats::WindowCut;
 use super::tip::{Tip, TipFile};
@@ -57,7 +58,7 @@ pub struct Writer {
 struct Pending {
     batch: Batch,
     bytes: u64,
-    cursors: Vec<(usize, u64)>,
+    cursors: Vec<(Arc<Sink>, u64)>,
     /// Bytes of each new chunk in the log.
     log_bytes: Vec<u64>,
     empty: bool,
@@ -246,13 +247,15 @@ impl Writer {
     fn housekeep(&mut self, chunks: usize, pending: &mut Pending) -> Result<(), StoreError> {
         let store = Arc::clone(&self.store);
         let mut delivered = u64::MAX;
-        for (n, sink) in store.sinks.iter().enumerate() {
+        for sink in store.sinks.all() {
             let next = sink.next.load(Ordering::Acquire);
-            delivered = delivered.min(next);
+            if sink.is_declared() {
+                delivered = delivered.min(next);
+            }
             if next != sink.stored.load(Ordering::Relaxed) {
                 let body = state::encode_cursor(&sink.name, next);
                 pending.insert(&keys::named(keys::CURSOR, &sink.name), frame::wrap(Kind::Cursor, self.commit, &body));
-                pending.cursors.push((n, next));
+                pending.cursors.push((sink, next));
             }
         }
         // A chunk that this batch inserts stands under a key that trimming would find in the log and remove.
@@ -365,8 +368,8 @@ impl Writer {
     fn write(&mut self, pending: Pending, chunks: &[Arc<Chunk>]) -> Result<u64, StoreError> {
         let store = Arc::clone(&self.store);
         store.medium.write(pending.batch)?;
-        for (n, next) in pending.cursors {
-            store.sinks[n].stored.store(next, Ordering::Release);
+        for (sink, next) in pending.cursors {
+            sink.stored.store(next, Ordering::Release);
         }
         if let Some(last) = chunks.last() {
             self.state.next = last.next();

@@ -48,7 +48,7 @@ pub(super) struct Reader<'a, I: Intake> {
     pub(super) partitions: Vec<Partition>,
     /// The last record's partition, by index.
     last: usize,
-    pub(super) gathering: Gathering<'a>,
+    pub(super) gathering: Gathering,
     pub(super) flight: Option<Flight<'a>>,
     /// A batch was not taken: nothing may be handed in behind it, its offsets would pass over what is missing.
     is_broken: bool,
