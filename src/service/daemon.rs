@@ -14,6 +14,7 @@ use super::tasks;
 use crate::config::{Config, WhenFull};
 use crate::engine::{Courier, Delivery, Engine, Failure, Parts};
 use crate::ingest::{Limits, ListenError};
+use crate::notice;
 use crate::store::{self, Opened, SinkDecl, SinkStart, StoreError};
 use rustix::fs::Mode;
 use std::io;
@@ -107,6 +108,8 @@ async fn serve_until_stopped(start: Start<'_>, opened: Opened) -> Result<(), Dae
     };
     let engine = Arc::new(Engine::start(parts).map_err(DaemonError::Threads)?);
     drop(opening);
+    // It ends with the runtime.
+    tokio::spawn(super::clock::watch());
     let parts = tasks::Parts { file, config, built, store: &store, engine: &engine, activation: &activation, started };
     let outcome = tasks::run(parts).await;
     let closing = Arc::clone(&engine);
@@ -174,24 +177,39 @@ pub fn limits(config: &Config) -> Limits {
 
 fn log_recovery(opened: &Opened) {
     for (sink, next) in opened.store.stats().orphan_cursors {
-        tracing::warn!(sink, next, "the sink is no longer configured; `verdictd store forget-sink` drops its cursor");
+        let kind = notice::ORPHAN_CURSOR.kind;
+        tracing::warn!(
+            kind,
+            sink,
+            next,
+            "the sink is no longer configured; `verdictd store forget-sink` drops its cursor"
+        );
     }
     let recovery = &opened.recovery;
     if recovery.created {
-        tracing::info!("made a new store");
+        tracing::info!(kind = notice::STORE_MADE.kind, "made a new store");
         return;
     }
     // A clock that was set ahead while the daemon was down cannot be told from time that passed.
     let since_s = recovery.clock_ahead_ms / 1000;
-    tracing::info!(records = recovery.records, since_s, "opened the store; the time since its last record counts");
+    let (kind, records) = (notice::STORE_OPENED.kind, recovery.records);
+    tracing::info!(kind, records, since_s, "opened the store; the time since its last record counts");
     if recovery.set_aside_now > 0 || recovery.lost_now > 0 {
         let (set_aside, lost) = (recovery.set_aside_now, recovery.lost_now);
-        tracing::error!(set_aside, lost, "the store was damaged; what is whole is in use");
+        tracing::error!(
+            kind = notice::STORE_DAMAGED.kind,
+            set_aside,
+            lost,
+            "the store was damaged; what is whole is in use"
+        );
     }
     if let Some(folder) = &recovery.salvaged_to {
-        tracing::error!(folder = %folder.display(), "the store was rebuilt; the damaged files are kept");
+        tracing::error!(kind = notice::STORE_REBUILT.kind, folder = %folder.display(), "the store was rebuilt; the damaged files are kept");
     }
     if recovery.ballast_given_up {
-        tracing::warn!("the disk is full: gave up the ballast file to be able to start");
+        tracing::error!(
+            kind = notice::BALLAST_GIVEN_UP.kind,
+            "the disk is full: gave up the ballast file to be able to start"
+        );
     }
 }

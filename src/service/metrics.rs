@@ -9,7 +9,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Registry, Unit};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -17,8 +17,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub fn render(view: &View) -> Vec<u8> {
     let mut registry = Registry::with_prefix("verdictd");
     let counters = view.engine.counters();
-    registry.register("answer_seconds", "From arrival to answer, a request each", counters.answer_seconds.clone());
-    registry.register("commit_seconds", "One commit, sync included", counters.commit_seconds.clone());
+    let answer = counters.answer_seconds.clone();
+    registry.register_with_unit("answer", "From arrival to answer, a request each", Unit::Seconds, answer);
+    let commit = counters.commit_seconds.clone();
+    registry.register_with_unit("commit", "One commit, sync included", Unit::Seconds, commit);
     registry.register("batch_events", "Events of one commit", counters.batch_events.clone());
     registry.register_collector(Box::new(Snapshot::of(view)));
     let mut text = String::new();
@@ -173,13 +175,21 @@ fn number(value: u64) -> f64 {
 impl Collector for Snapshot {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         for family in &self.0 {
-            let kind = if family.counter { MetricType::Counter } else { MetricType::Gauge };
-            let mut metric = encoder.encode_descriptor(family.name, family.help, None, kind)?;
+            let (name, unit) = name_and_unit(family.name);
+            let (name, kind) = match name.strip_suffix("_info") {
+                Some(name) => (name, MetricType::Info),
+                None if family.counter => (name, MetricType::Counter),
+                None => (name, MetricType::Gauge),
+            };
+            let mut metric = encoder.encode_descriptor(name, family.help, unit, kind)?;
             for (labels, value) in &family.values {
-                if labels.is_empty() {
+                let labels: Vec<Label> = labels.iter().map(|(name, value)| (*name, escaped(value))).collect();
+                if matches!(kind, MetricType::Info) {
+                    metric.encode_info(&labels)?;
+                } else if labels.is_empty() {
                     write(family.counter, *value, &mut metric)?;
                 } else {
-                    write(family.counter, *value, &mut metric.encode_family(labels)?)?;
+                    write(family.counter, *value, &mut metric.encode_family(&labels)?)?;
                 }
             }
         }
@@ -187,6 +197,53 @@ impl Collector for Snapshot {
     }
 }
 
+/// The unit is told apart from the name, and is its end all the same.
+fn name_and_unit(name: &'static str) -> (&'static str, Option<&'static Unit>) {
+    for (suffix, unit) in [("_seconds", &Unit::Seconds), ("_bytes", &Unit::Bytes)] {
+        if let Some(stem) = name.strip_suffix(suffix) {
+            return (stem, Some(unit));
+        }
+    }
+    (name, None)
+}
+
+/// A label's value as it stands between quotes: a model's version or a decision may hold any character.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
 fn write(counter: bool, value: f64, metric: &mut MetricEncoder<'_>) -> Result<(), fmt::Error> {
     if counter { metric.encode_counter::<NoLabelSet, f64, f64>(&value, None) } else { metric.encode_gauge(&value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_info_and_odd_label_values_are_written_by_the_rules() {
+        let label = |value: &str| vec![("version", value.to_owned())];
+        let families = vec![
+            Family { name: "store_bytes", help: "Bytes", counter: false, values: vec![(Vec::new(), 5.0)] },
+            Family { name: "events", help: "Events", counter: true, values: vec![(label("a"), 2.0)] },
+            Family { name: "model_info", help: "Model", counter: false, values: vec![(label("1\"\\\n2"), 1.0)] },
+        ];
+        let mut registry = Registry::with_prefix("verdictd");
+        registry.register_collector(Box::new(Snapshot(families)));
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        let expected = r#"# HELP verdictd_store_bytes Bytes.
+# TYPE verdictd_store_bytes gauge
+# UNIT verdictd_store_bytes bytes
+verdictd_store_bytes 5.0
+# HELP verdictd_events Events.
+# TYPE verdictd_events counter
+verdictd_events_total{version="a"} 2.0
+# HELP verdictd_model Model.
+# TYPE verdictd_model info
+verdictd_model_info{version="1\"\\\n2"} 1
+# EOF
+"#;
+        assert_eq!(text, expected);
+    }
 }

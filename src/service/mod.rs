@@ -7,6 +7,7 @@ mod aside;
 mod build;
 mod change;
 mod clients;
+mod clock;
 mod daemon;
 mod demo;
 mod examine;

@@ -7,6 +7,7 @@
 use super::admin::View;
 use super::status::{lag, window_in_force_ms};
 use crate::engine::Engine;
+use crate::notice;
 use crate::store::Room;
 use sd_notify::NotifyState;
 use std::fmt::Write;
@@ -103,7 +104,11 @@ pub async fn keep_telling(view: Arc<View>) {
             let stuck = is_stuck(&view.engine, watchdog);
             if stuck && !was_stuck {
                 let seconds = view.engine.stuck_for().as_secs();
-                tracing::error!(seconds, "the engine does not get on: the watchdog is not fed any more");
+                tracing::error!(
+                    kind = notice::ENGINE_STUCK.kind,
+                    seconds,
+                    "the engine does not get on: the watchdog is not fed any more"
+                );
             }
             was_stuck = stuck;
             if !stuck {

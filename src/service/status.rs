@@ -195,6 +195,7 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
         lines.push(format!("sink {} is down: {why}", sink.name));
     }
     lines.extend(now.reload.iter().flat_map(Report::warnings));
+    lines.extend(super::clock::warnings());
     if stats.set_aside > 0 {
         lines.push(format!("{} damaged stores are set aside, in damaged-… in state-dir", stats.set_aside));
     }

@@ -14,6 +14,7 @@ use crate::engine::{Engine, Failure};
 use crate::event::Budget;
 use crate::ingest::{AdminRoutes, Limits, Reloaded, serve};
 use crate::listen::Listen;
+use crate::notice;
 use crate::store::Store;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -76,16 +77,16 @@ pub async fn run(parts: Parts<'_>) -> Result<(), DaemonError> {
     let failure = tasks.until_stopped(&mut signals, &mut reloads).await?;
     tasks.view.stopping.store(true, Relaxed);
     if let Some(failure) = failure {
-        tracing::error!(%failure, "nothing more is acknowledged; the process ends");
+        tracing::error!(kind = notice::ENGINE_FAILED.kind, error = %failure, "nothing more is acknowledged; the process ends");
         notify::stopping(&format!("failed: {failure}"));
         return Err(failure.into());
     }
-    tracing::info!("stopping: finishing what is in flight");
+    tracing::info!(kind = notice::STOPPING.kind, "stopping: finishing what is in flight");
     notify::stopping("finishing what is in flight");
     // A second signal ends it at once: what is acknowledged is durable anyway.
     tokio::select! {
         () = tasks.drain() => {}
-        () = signals.stop() => tracing::warn!("a second signal: stopping at once"),
+        () = signals.stop() => tracing::warn!(kind = notice::STOPPED_AT_ONCE.kind, "a second signal: stopping at once"),
     }
     Ok(())
 }
@@ -119,6 +120,7 @@ impl<'a> Tasks<'a> {
         let Started { views, intakes } = starting.start(&mut sources)?;
         for (name, place) in activation.unwanted() {
             tracing::error!(
+                kind = notice::SOCKET_UNWANTED.kind,
                 name,
                 place,
                 "the supervisor listens on a socket that no source wants: its callers wait for ever"
@@ -151,7 +153,7 @@ impl<'a> Tasks<'a> {
         let view = &self.view;
         let from = view.sources.iter().map(|source| source.place.as_str()).collect::<Vec<_>>().join(", ");
         let ready_ms = u64::try_from(view.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        tracing::info!(ready_ms, model = view.now().bundle.label(), from, "ready");
+        tracing::info!(kind = notice::READY.kind, ready_ms, model = view.now().bundle.label(), from, "ready");
         notify::ready(&format!("taking events from {from}"));
         tokio::spawn(notify::keep_telling(Arc::clone(view)));
     }
@@ -195,7 +197,10 @@ impl<'a> Tasks<'a> {
         let draining = Arc::clone(self.engine);
         drop(tokio::task::spawn_blocking(move || draining.drain()).await);
         if tokio::time::timeout(SINK_DRAIN_MAX, self.sinks.drain()).await.is_err() {
-            tracing::warn!("a sink did not drain in time; its verdicts wait in the store");
+            tracing::warn!(
+                kind = notice::DRAIN_CUT.kind,
+                "a sink did not drain in time; its verdicts wait in the store"
+            );
         }
         self.stop_admin.send_replace(true);
         while self.admin.join_next().await.is_some() {}
@@ -204,16 +209,20 @@ impl<'a> Tasks<'a> {
 
 fn tell(report: &Report) {
     for problem in &report.problems {
-        tracing::error!(%problem, "the reload was refused; what was in force still is");
+        tracing::error!(kind = notice::RELOAD_REFUSED.kind, error = %problem, "the reload was refused; what was in force still is");
     }
     if report.taken() {
         let changes = if report.changes.is_empty() { "nothing".to_owned() } else { report.changes.join("; ") };
-        tracing::info!(changes, "reloaded");
+        tracing::info!(kind = notice::RELOADED.kind, changes, "reloaded");
     }
     for note in &report.notes {
-        tracing::warn!(note, "reload");
+        tracing::warn!(kind = notice::RELOAD_NOTE.kind, note, "reload");
     }
     if !report.restart.is_empty() {
-        tracing::warn!(keys = report.restart.join(", "), "these changes wait for a restart");
+        tracing::warn!(
+            kind = notice::RESTART_WAITS.kind,
+            keys = report.restart.join(", "),
+            "these changes wait for a restart"
+        );
     }
 }
