@@ -23,6 +23,7 @@ pub mod link;
 pub mod listen;
 pub mod model;
 pub mod notice;
+pub mod names;
 pub mod service;
 pub mod simulate;
 pub mod store;

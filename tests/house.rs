@@ -29,6 +29,7 @@ const STEPS: [(&str, u32, &[&str]); 15] = [
     ("verdict", 0, &["event"]),
     ("event", 0, &[]),
     ("listen", 0, &[]),
+    ("names", 0, &[]),
     // What sources and sinks share of a way to somewhere else.
     ("link", 0, &["notice"]),
     // The kinds of log messages: everyone logs.
