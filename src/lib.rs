@@ -22,6 +22,7 @@ pub mod ingest;
 pub mod link;
 pub mod listen;
 pub mod model;
+pub mod notice;
 pub mod names;
 pub mod service;
 pub mod simulate;

@@ -20,6 +20,7 @@ mod fault;
 mod inbox;
 mod models;
 mod round;
+mod told;
 mod worker;
 
 #[cfg(test)]

@@ -2,18 +2,14 @@
 
 use super::models::{Models, Swap};
 use super::{
-    Along, Answer, Counters, Delivery, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX,
+    Along, Answer, Counters, Delivery, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX, told,
 };
 use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, Label, Span, identity_fingerprint};
 use crate::model::{Bundle, Reasons};
-use crate::store::{
-    self, BatchBuilder, Chunk, Index, LogClock, NewRecord, QUARANTINE_ENTRY_BYTES_MAX, QuarantineEntry,
-    REASON_BYTES_MAX, Room, Store, StoreError,
-};
+use crate::store::{self, BatchBuilder, Chunk, Index, LogClock, NewRecord, REASON_BYTES_MAX, Room, Store, StoreError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A submission that is being worked off.
 pub(super) struct Pending {
@@ -252,7 +248,7 @@ impl Round {
             }
             pending.outcomes.push(outcome);
         }
-        self.score();
+        self.score(&pending.submission.batch);
         self.append(&pending.submission.batch)
     }
 
@@ -344,13 +340,13 @@ impl Round {
         }));
         let unscorable = match filled {
             Ok(filled) => filled.err(),
-            Err(_) => Some(self.panicked("features")),
+            Err(_) => Some(self.panicked("features", batch, item)),
         };
         self.fresh.push(Fresh { item, unscorable });
     }
 
     /// Scores the wave's rows in one call, or, should that panic, each for itself.
-    fn score(&mut self) {
+    fn score(&mut self, batch: &EventBatch) {
         let width = self.models.bundle.features().width();
         self.scores.clear();
         self.scores.resize(self.fresh.len(), f64::NAN);
@@ -363,7 +359,7 @@ impl Round {
             let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
             let Some(score) = self.scores.get_mut(n..=n) else { continue };
             if catch_unwind(AssertUnwindSafe(|| self.models.scorer.score(row, score))).is_err() {
-                let reason = self.panicked("scoring");
+                let reason = self.panicked("scoring", batch, self.fresh[n].item);
                 self.fresh[n].unscorable = Some(reason);
             }
         }
@@ -373,7 +369,7 @@ impl Round {
     fn append(&mut self, batch: &EventBatch) -> Result<(), StoreError> {
         let bundle = Arc::clone(&self.models.bundle);
         let width = bundle.features().width();
-        let decided_ms = wall_ms();
+        let decided_ms = told::wall_ms();
         let log_ms = self.clock.now_ms();
         let mut fresh = std::mem::take(&mut self.fresh);
         for (n, one) in fresh.iter_mut().enumerate() {
@@ -395,7 +391,7 @@ impl Round {
                     // The score stands; only what raised it is not known.
                     found = reasons.unwrap_or_else(|_| {
                         self.models.renew();
-                        let reason = self.panicked("explaining");
+                        let reason = self.panicked("explaining", batch, one.item);
                         self.set_aside("unscorable", batch, event, reason);
                         Reasons::default()
                     });
@@ -456,25 +452,15 @@ impl Round {
         reason: String,
         raw: Span,
     ) {
-        let length = raw.len() as u64;
         let keep = self.keep_payload && !batch.private;
-        let bytes = if keep { raw.of(&batch.body) } else { &[] };
-        let bytes = bytes.get(..QUARANTINE_ENTRY_BYTES_MAX).unwrap_or(bytes);
-        self.bytes += bytes.len() + 128;
-        self.along.quarantine.push(QuarantineEntry {
-            kind: kind.to_owned(),
-            source: source.to_owned(),
-            id,
-            reason,
-            bytes: bytes.to_vec(),
-            length,
-            at_ms: wall_ms(),
-        });
+        let entry = told::set_aside(kind, source, id, reason, raw.of(&batch.body), keep);
+        self.bytes += entry.bytes.len() + 128;
+        self.along.quarantine.push(entry);
     }
 
-    fn panicked(&self, doing: &str) -> String {
+    fn panicked(&self, doing: &str, batch: &EventBatch, item: usize) -> String {
         self.counters.add_panic();
-        tracing::error!(doing, "an event made the code panic: it is set aside; please report the bug with its bytes");
+        told::panic(doing, batch, item);
         format!("internal error while {doing}")
     }
 }
@@ -506,10 +492,4 @@ impl Pending {
 fn cut(text: &mut String, limit: usize) {
     let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     text.truncate(end);
-}
-
-/// The wall clock, milliseconds since 1970; 0 before.
-fn wall_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

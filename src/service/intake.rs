@@ -3,6 +3,7 @@
 use crate::engine::{self, Along, Engine, Origin};
 use crate::event::{Assembly, BadKind, Decoder, EventBatch, Item, LineIds, Permit, Pointer, Timestamp};
 use crate::ingest::{Answer, Intake, Outcome, Problem, ProblemKind, Submission};
+use crate::notice;
 use crate::store::Store;
 use crate::verdict::write_json;
 use bytes::Bytes;
@@ -57,7 +58,8 @@ impl SourceIntake {
         if batch.panics > 0 {
             let (source, events) = (&self.origin.name, batch.panics);
             (0..events).for_each(|_| self.engine.counters().add_panic());
-            tracing::error!(source, events, "events made the code panic: they are set aside; please report it");
+            let kind = notice::EVENT_PANIC.kind;
+            tracing::error!(kind, source, events, "events made the code panic: they are set aside; please report it");
         }
     }
 

@@ -19,6 +19,7 @@ use super::stats::Recovery;
 use super::tip::TipFile;
 use super::window::CutAlarm;
 use super::writer::{ENTRY_OVERHEAD, Writer};
+use crate::notice;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -50,7 +51,8 @@ pub fn open(options: &Options) -> Result<Opened, StoreError> {
     if !disk::drop_ballast(&Layout::new(&options.dir)) {
         return Err(error);
     }
-    tracing::error!(%error, "the disk is full: the ballast is given up so that the store can be opened");
+    let kind = notice::BALLAST_GIVEN_UP.kind;
+    tracing::error!(kind, %error, "the disk is full: the ballast is given up so that the store can be opened");
     if laps.engine {
         // The engine keeps its file locked in this process: only the next start can use what is free now.
         return Err(error);
@@ -72,7 +74,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     }
     state.next = state.next.max(folded.next);
     state.log_floor = folded.first;
-    state.log_ms = state.log_ms.max(folded.log_ms);
+    state.note_time(&folded.clock);
     state.generation += 1;
 
     let sinks = Sinks::stored(recover::read_cursors(&medium)?);

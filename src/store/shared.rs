@@ -14,6 +14,7 @@ use super::sinks::{Sink, Sinks};
 use super::state;
 use super::stats::{Stats, WindowCut};
 use super::tail::Tail;
+use crate::notice;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
@@ -256,7 +257,8 @@ impl Store {
 fn decode_or_tell(key: &[u8], value: &[u8]) -> Option<Arc<Chunk>> {
     let chunk = decode_chunk(key, value);
     if chunk.is_none() {
-        tracing::error!(sequence = keys::log_first(key), "a chunk of the log is damaged and passed over");
+        let (kind, sequence) = (notice::CHUNK_DAMAGED.kind, keys::log_first(key));
+        tracing::error!(kind, sequence, "a chunk of the log is damaged and passed over");
     }
     chunk.map(Arc::new)
 }

@@ -9,6 +9,7 @@ use crate::event::Budget;
 use crate::ingest::{Intake, Problem, SourceStatus, until_taken};
 use crate::link::kafka::trouble_of_global;
 use crate::link::{Backoff, Trouble};
+use crate::notice;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::message::{BorrowedMessage, Message};
@@ -182,7 +183,8 @@ impl<'a, I: Intake> Reader<'a, I> {
                 Trouble::Configuration if self.is_of_one_topic(code) => {
                     self.status.warn("topic", Some(text.clone()));
                     self.status.link.note(Trouble::Configuration, &text);
-                    tracing::error!(source = self.options.name, error = text, "a topic cannot be read; the others are");
+                    let (kind, source) = (notice::TOPIC_UNREADABLE.kind, &self.options.name);
+                    tracing::error!(kind, source, error = text, "a topic cannot be read; the others are");
                 }
                 Trouble::Configuration => {
                     if matches!(code, Code::Authentication | Code::SSL) {
