@@ -11,7 +11,7 @@ const LINES_MAX: usize = 500;
 /// Which module may use which: each those on lower steps, and those named with it.
 ///
 /// `cli -> service -> ingest, engine, forward -> config -> features, model, store -> event, verdict -> nothing`
-const STEPS: [(&str, u32, &[&str]); 15] = [
+const STEPS: [(&str, u32, &[&str]); 16] = [
     ("cli", 5, &[]),
     ("service", 4, &[]),
     // They know nothing of each other; service joins them.
