@@ -2,10 +2,10 @@
 
 use super::DemoError;
 use crate::cli::client::{Address, Client, ClientOptions};
-use crate::cli::program::this_program;
+use crate::cli::program::{nothing, this_program};
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// How long it may take to become ready, or to stop.
@@ -28,8 +28,8 @@ impl Daemon {
         let child = Command::new(this_program().map_err(fail)?)
             .args(["run", "--config"])
             .arg(config)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdin(nothing())
+            .stdout(nothing())
             .stderr(stderr)
             .spawn()
             .map_err(fail)?;
