@@ -23,21 +23,26 @@ fn send(machine: &Machine, id: &str) -> String {
 fn a_good_reload_is_taken_and_a_bad_one_changes_nothing(release: &str) {
     let Some(machine) = Machine::with_package(release) else { return };
     let pid = machine.show("MainPID");
+    // Lines for single events come at debug alone.
+    let lines = |machine: &Machine| machine.entries("_SYSTEMD_UNIT=verdictd.service PRIORITY=7").len();
+    send(&machine, "before");
+    assert_eq!(lines(&machine), 0);
     machine.write("/etc/verdictd/conf.d/site.toml", "[log]\nlevel = \"debug\"\n");
     machine.well("systemctl reload verdictd.service");
     machine.wait_active();
-    let level = |machine: &Machine| machine.well("verdictd status --json");
-    let after_good = level(&machine);
+    send(&machine, "after-a-good-reload");
+    machine.wait_for("a line at debug", |machine| lines(machine) > 0);
 
     machine.write("/etc/verdictd/conf.d/site.toml", "[log]\nlevel = \"loud\"\n");
     let bad = machine.sh("systemctl reload verdictd.service");
     assert!(!bad.status.success(), "{bad:#?}");
     machine.wait_active();
     let journal = machine.well("journalctl --no-pager --output cat --unit verdictd.service");
-    assert!(journal.contains("site.toml") && journal.contains("log.level"), "{journal}");
+    assert!(journal.contains("site.toml:2") && journal.contains("log.level"), "{journal}");
     assert_eq!(machine.show("MainPID"), pid, "the daemon was restarted");
+    let before = lines(&machine);
     send(&machine, "after-a-bad-reload");
-    let _ = after_good;
+    machine.wait_for("the level of the good reload", |machine| lines(machine) > before);
 }
 
 /// The service runs a binary that can be made to hang, with a short watchdog.
