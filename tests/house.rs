@@ -104,7 +104,10 @@ fn no_file_is_too_long_to_read() {
     let long = all().into_iter().filter(|source| code.iter().any(|folder| source.path.starts_with(folder)));
     let faults = long.filter_map(|source| {
         let lines = source.text.lines().count();
-        let is_data = source.path.extension().is_some_and(|e| e == "csv" || e == "ndjson" || e == "json");
+        let is_data =
+            source.path.extension().is_some_and(|e| ["csv", "ndjson", "json", "catalog"].iter().any(|data| e == *data))
+                // Made of the code.
+                || source.path.starts_with("packaging/reference");
         (lines > LINES_MAX && !is_data)
             .then(|| format!("{}: {lines} lines, at most {LINES_MAX}", source.path.display()))
     });
