@@ -6,10 +6,10 @@ use super::{
     output::{Mark, Output, say},
 };
 use crate::{
-    config::{Config, DiskPlan, Loaded, MemoryPlan, ModelCost, Origin, Problem, Problems, Setting, load_with},
+    config::{DiskPlan, Loaded, MemoryPlan, Problems, Setting},
     engine::WAVE_EVENTS_MAX,
-    model::{Inspection, ModelError},
-    service::{BuildError, Built, build},
+    model::Inspection,
+    service::{Built, examine},
 };
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -34,7 +34,7 @@ struct Report {
 
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let mut out = Output::new();
-    let result = examine(&args.config.config);
+    let result = report(&args.config.config);
     if args.json {
         out.json(&as_json(&result))?;
         out.finish()?;
@@ -53,55 +53,9 @@ pub(super) fn faults(file: &Path) -> Option<Problems> {
     examine(file).err()
 }
 
-fn examine(file: &Path) -> Result<Report, Problems> {
-    let mut built = None;
-    let loaded = load_with(file, &mut |config, origin| match build(config) {
-        Ok(good) => {
-            built = Some(good);
-            Vec::new()
-        }
-        Err(errors) => errors.iter().flat_map(|error| problems(config, origin, error)).collect(),
-    })?;
-    match built {
-        Some(Built { bundle, memory, disk }) => {
-            Ok(Report { loaded, memory, disk, model: Inspection::of(&bundle, WAVE_EVENTS_MAX) })
-        }
-        // What kept it from being built has been reported.
-        None => Err(Problems(vec![Problem::of_file(file, "the model could not be looked at")])),
-    }
-}
-
-/// What is wrong with the parts; a budget that is too small by itself has been reported with the keys.
-fn problems(config: &Config, origin: &dyn Fn(&str) -> Origin, error: &BuildError) -> Vec<Problem> {
-    match error {
-        // Not a bundle that is at fault, but where it should be.
-        BuildError::Model(ModelError::Io { file, source, .. }) if *file == config.model.bundle => {
-            let found = format!("{} ({source})", file.display());
-            let problem = Problem::value(&origin("model.bundle"), "model.bundle", "the folder of a bundle", &found);
-            vec![Problem { permission: source.kind() == std::io::ErrorKind::PermissionDenied, ..problem }]
-        }
-        BuildError::Model(error) => model_problems(error),
-        BuildError::Memory(error) if MemoryPlan::divide(config, ModelCost::default()).is_ok() => {
-            let message = format!("limits.memory: with this model, {error}");
-            let problem = Problem::at(&origin("limits.memory"), "limits.memory", message);
-            vec![problem.with(format!("at least \"{}\"", error.needed), config.limits.memory.to_string())]
-        }
-        BuildError::Memory(_) | BuildError::Disk(_) => Vec::new(),
-    }
-}
-
-fn model_problems(error: &ModelError) -> Vec<Problem> {
-    let permission =
-        matches!(error, ModelError::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied);
-    let single = |problem: crate::features::Problem| {
-        let place = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
-        Problem {
-            key: "model.bundle".to_owned(),
-            permission,
-            ..Problem::of_file(error.file(), format!("model.bundle: {place}{}", problem.what))
-        }
-    };
-    error.problems().into_iter().map(single).collect()
+fn report(file: &Path) -> Result<Report, Problems> {
+    let (loaded, Built { bundle, memory, disk }) = examine(file)?;
+    Ok(Report { loaded, memory, disk, model: Inspection::of(&bundle, WAVE_EVENTS_MAX) })
 }
 
 fn as_json(result: &Result<Report, Problems>) -> Value {

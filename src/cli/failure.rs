@@ -17,11 +17,52 @@ pub enum ExitCode {
     Config = 78,
 }
 
+impl ExitCode {
+    pub const ALL: [Self; 7] =
+        [Self::Good, Self::DoesNotHold, Self::Usage, Self::Bug, Self::Io, Self::Permission, Self::Config];
+
+    /// What it means, for the manual.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Good => "Good.",
+            Self::DoesNotHold => {
+                "The thing checked does not hold: a damaged store, refused events, no daemon to ask, a bundle that is \
+                 refused."
+            }
+            Self::Usage => "The command line, or a file named on it that is not there.",
+            Self::Bug => "A bug of verdictd.",
+            Self::Io => "Reading or writing failed: the state directory above all.",
+            Self::Permission => "Permission denied.",
+            Self::Config => "The config, or another daemon holds the state-dir.",
+        }
+    }
+
+    /// What to do about it, for the manual; empty where there is nothing to do.
+    #[must_use]
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Self::Good => "",
+            Self::DoesNotHold => "Look at what was printed.",
+            Self::Usage => "See --help of the command.",
+            Self::Bug => "Please report it with the log. What was answered before is durable.",
+            Self::Io => {
+                "The restart is the retry, and the packaged service does it. If it comes again, look at the disk \
+                 (dmesg, df)."
+            }
+            Self::Permission => "Run it as the daemon's user, or give that user the right to the file that is named.",
+            Self::Config => {
+                "Run verdictd check, mend every line that it names, and start it; the packaged service is not started \
+                 again by itself. Where another process holds the state-dir: one daemon a state-dir."
+            }
+        }
+    }
+}
+
 /// Of a command that has counted for itself; a code that is not ours is a bug.
 impl From<u8> for ExitCode {
     fn from(code: u8) -> Self {
-        let all = [Self::Good, Self::DoesNotHold, Self::Usage, Self::Io, Self::Permission, Self::Config];
-        all.into_iter().find(|known| *known as u8 == code).unwrap_or(Self::Bug)
+        Self::ALL.into_iter().find(|known| *known as u8 == code).unwrap_or(Self::Bug)
     }
 }
 
@@ -98,8 +139,10 @@ impl From<DaemonError> for Failure {
             {
                 ExitCode::Permission
             }
+            // What may be otherwise at the next start: an address that is not there yet, or not free yet.
+            DaemonError::Listen(ListenError::Io { .. } | ListenError::InUse(_)) => ExitCode::Io,
             DaemonError::Build(_) | DaemonError::Listen(_) | DaemonError::Secret { .. } => ExitCode::Config,
-            DaemonError::Threads(_) | DaemonError::Bug(_) => ExitCode::Bug,
+            DaemonError::Activation(_) | DaemonError::Threads(_) | DaemonError::Bug(_) => ExitCode::Bug,
         };
         Self::new(code, error.to_string())
     }
@@ -115,8 +158,10 @@ fn code_of_store(error: &StoreError) -> ExitCode {
     match error {
         StoreError::Io { kind: io::ErrorKind::PermissionDenied, .. } => ExitCode::Permission,
         error if error.is_medium() => ExitCode::Io,
-        // Another daemon has the directory, or it is of a later release.
-        StoreError::Held { .. } | StoreError::NewerFormat { .. } => ExitCode::Config,
+        // Another process has the directory, for now: the next start may find it free.
+        StoreError::Held { .. } => ExitCode::Io,
+        // Of a later release.
+        StoreError::NewerFormat { .. } => ExitCode::Config,
         _ => ExitCode::Bug,
     }
 }

@@ -1,16 +1,16 @@
 //! `verdictd init`: a complete commented starter config.
 
 use super::{Failure, output::Output};
-use crate::config::{reference, starter};
-use clap::Args;
+use crate::config::{SINK_TYPES, SOURCE_TYPES, reference, starter};
+use clap::{Args, builder::PossibleValuesParser};
 
 #[derive(Args, Debug)]
 pub(super) struct InitArgs {
     /// A source of this type; may be given several times
-    #[arg(long, value_name = "TYPE", default_value = "http")]
+    #[arg(long, value_name = "TYPE", default_value = "http", value_parser = PossibleValuesParser::new(SOURCE_TYPES))]
     source: Vec<String>,
     /// A sink of this type; may be given several times
-    #[arg(long, value_name = "TYPE", default_value = "file")]
+    #[arg(long, value_name = "TYPE", default_value = "file", value_parser = PossibleValuesParser::new(SINK_TYPES))]
     sink: Vec<String>,
     /// Print a page of all keys in Markdown instead
     #[arg(long, hide = true)]

@@ -8,21 +8,24 @@ mod check;
 pub mod client;
 pub mod demo;
 mod failure;
+mod help;
 mod init;
 mod model;
 mod output;
 mod quarantine;
+mod reload;
 mod run;
 mod score;
 pub mod send;
 mod simulate;
 mod status;
 mod store;
+mod use_model;
 
 pub use failure::{ExitCode, Failure};
 
 use crate::config::CONFIG_FILE;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use output::{Mark, say};
 use std::{panic::catch_unwind, path::PathBuf};
 
@@ -30,7 +33,8 @@ use std::{panic::catch_unwind, path::PathBuf};
 #[derive(Debug, Parser)]
 #[command(name = "verdictd", version, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Exit codes: 0 good, 1 the thing checked does not hold, 64 usage, 70 bug, 74 I/O of the \
-state directory, 77 permission, 78 config.")]
+state directory, 77 permission, 78 config. First steps: verdictd demo; then verdictd init > verdictd.toml, \
+verdictd check --config verdictd.toml, verdictd run --config verdictd.toml.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -39,34 +43,45 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the daemon
+    #[command(long_about = help::RUN, after_long_help = help::RUN_EXAMPLES)]
     Run(run::RunArgs),
     /// The main job, whole, on a private directory: with repeats, bad input and a kill, and the proof
+    #[command(long_about = help::DEMO, after_long_help = help::DEMO_EXAMPLES)]
     Demo(demo::Demo),
     /// Look for every fault of the config; show the memory plan and the effective config
+    #[command(long_about = help::CHECK, after_long_help = help::CHECK_EXAMPLES)]
     Check(check::CheckArgs),
     /// Print a complete commented starter config
+    #[command(long_about = help::INIT, after_long_help = help::INIT_EXAMPLES)]
     Init(init::InitArgs),
     /// Post events until each is acked; print their verdicts
+    #[command(long_about = help::SEND, after_long_help = help::SEND_EXAMPLES)]
     Send(send::SendArgs),
     /// Measure throughput and latency on this box, beside the floor of the same run
+    #[command(long_about = help::BENCH, after_long_help = help::BENCH_EXAMPLES)]
     Bench(bench::BenchArgs),
     /// The smallest server that keeps the same promise, for bench
     #[command(hide = true)]
     BenchFloor(bench::FloorArgs),
     /// Score a file of events offline
+    #[command(long_about = help::SCORE, after_long_help = help::SCORE_EXAMPLES)]
     Score(score::ScoreArgs),
     /// Write simulated card transactions, for trials and for training
+    #[command(long_about = help::SIMULATE, after_long_help = help::SIMULATE_EXAMPLES)]
     Simulate(simulate::SimulateArgs),
     /// Show what the running daemon does
+    #[command(long_about = help::STATUS, after_long_help = help::STATUS_EXAMPLES)]
     Status(status::StatusArgs),
+    /// Have the running daemon read its config and model anew; what is wrong changes nothing
+    Reload(reload::ReloadArgs),
     /// Look into a store, also of a stopped or damaged one, without changing a byte
-    #[command(subcommand)]
+    #[command(subcommand, long_about = help::STORE, after_long_help = help::STORE_EXAMPLES)]
     Store(store::StoreCommand),
     /// Look at what was set aside, and why
-    #[command(subcommand)]
+    #[command(subcommand, long_about = help::QUARANTINE, after_long_help = help::QUARANTINE_EXAMPLES)]
     Quarantine(quarantine::QuarantineCommand),
     /// Look at a model bundle
-    #[command(subcommand)]
+    #[command(subcommand, long_about = help::MODEL, after_long_help = help::MODEL_EXAMPLES)]
     Model(model::ModelCommand),
 }
 
@@ -76,6 +91,12 @@ struct ConfigArg {
     /// The config; conf.d/*.toml beside it is laid over it
     #[arg(long, value_name = "FILE", default_value = CONFIG_FILE)]
     config: PathBuf,
+}
+
+/// The definition of all commands, of which help, man pages and completions are made.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Parses the arguments and runs the command.
@@ -113,6 +134,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Score(args) => score::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Reload(args) => reload::run(&args),
         Command::Store(command) => store::run(&command),
         Command::Quarantine(command) => quarantine::run(&command),
         Command::Model(command) => model::run(&command),
@@ -140,10 +162,9 @@ fn demo(args: &demo::Demo) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_arguments_are_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 }

@@ -1,6 +1,6 @@
 //! `verdictd model`: what a bundle is, what it needs, and whether it is whole.
 
-use super::{ExitCode, Failure, output::Output};
+use super::{ExitCode, Failure, output::Output, use_model};
 use crate::model::{LoadOptions, ModelError, inspect, verify};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -9,6 +9,8 @@ use std::path::PathBuf;
 pub(super) enum ModelCommand {
     /// What it needs and costs
     Inspect(ModelArgs),
+    /// Point model.bundle to another bundle, and have the running daemon take it
+    Use(use_model::UseArgs),
     /// Check hash, signature, parity vectors, memory, and the plan against the reference
     Verify(ModelArgs),
 }
@@ -36,6 +38,7 @@ impl ModelArgs {
 pub(super) fn run(command: &ModelCommand) -> Result<(), Failure> {
     let mut out = Output::new();
     match command {
+        ModelCommand::Use(args) => return use_model::run(args),
         ModelCommand::Inspect(args) => {
             let inspection = inspect(&args.bundle, &args.options()).map_err(|error| failure(&error))?;
             if args.json { out.json(&inspection)? } else { out.text(&ended(inspection.to_string()))? }

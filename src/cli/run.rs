@@ -22,7 +22,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     for warning in &loaded.warnings {
         tracing::warn!(kind = notice::CONFIG_WARNING.kind, key = warning.key, "{warning}");
     }
-    let outcome = service::run(loaded.config);
+    let outcome = service::run(loaded.config, file);
     service::log::flush();
     outcome.map_err(|error| match &error {
         DaemonError::Build(_) => check::faults(file).map_or_else(|| error.into(), Failure::from),

@@ -13,6 +13,30 @@ super::notices! {
         "A second signal ended the daemon without draining"
         "What was acknowledged is durable. Verdicts that sinks have not confirmed are sent after the next start, some of them a second time."
         "Nothing. Where sinks take long to drain, see their lag in `verdictd status` before stopping.";
+    ENGINE_STUCK: Error "engine-stuck" "4034690e510c22ac1db8054cbece5724" ["seconds"]
+        "The engine does not get on"
+        "A decision or a commit has not come back for half of the watchdog's time. The watchdog is not fed any more, so that the service manager ends the daemon and starts it anew; nothing acknowledged is lost."
+        "Look at the disk: a write or a sync that hangs is the usual cause. Senders repeat what was not answered.";
+    SOCKET_UNWANTED: Error "socket-unwanted" "28f03127b819ae75b2ecfa7812641604" ["name", "place"]
+        "The service manager listens on a socket that no source wants"
+        "A socket unit passed a socket whose name is no source's and whose address no source listens on. Whoever connects to it waits for an answer that never comes."
+        "Give the source in the config the socket's address, or the socket unit the source's name (FileDescriptorName=), or disable the socket unit.";
+    RELOADED: Info "reloaded" "2db61d8c3dfcc8032418497928a5c044" ["changes"]
+        "Config and model were read anew"
+        "What may change while the daemon runs was swapped: sinks, the model with its thresholds, the log's level."
+        "Nothing.";
+    RELOAD_REFUSED: Error "reload-refused" "8b5fed33132b23af677917a4db3dbff9" ["error"]
+        "A reload was refused; what was in force still is"
+        "The new config or model is at fault, or does not fit beside what runs. Nothing was changed."
+        "Correct the fault, see `verdictd check`, and reload again. A restart now would fail for the same fault.";
+    RELOAD_NOTE: Warn "reload-note" "9c54a121ac35d19bd3597b7521d7eca4" ["note"]
+        "Something to know of a reload"
+        "The reload was done, and has a consequence that may not be meant."
+        "Read the note.";
+    RESTART_WAITS: Warn "restart-waits" "0c601a0b95821bf19594a31783d6b8f6" ["keys"]
+        "Changes of the config wait for a restart"
+        "These keys or tables cannot change while the daemon runs. Their old values are in force."
+        "Restart the service when it suits; callers on a socket of the service manager wait meanwhile.";
     DRAIN_CUT: Warn "drain-cut" "a692cdb0aca56b1d83daad7087b912ae" []
         "A sink did not drain in time"
         "The daemon was stopping and a sink could not take all that waits for it. The verdicts stay in the store."

@@ -46,7 +46,7 @@ struct Snapshot(Vec<Family>);
 
 impl Snapshot {
     fn of(view: &View) -> Self {
-        let stats = view.store.stats();
+        let (stats, now) = (view.store.stats(), view.now());
         let mut families = Vec::new();
         let mut add = |name, help, counter, values| families.push(Family { name, help, counter, values });
         let load = |value: &AtomicU64| number(value.load(Relaxed));
@@ -79,10 +79,10 @@ impl Snapshot {
         source_families(view, &mut add);
 
         let by_sink = |value: &dyn Fn(&crate::forward::SinkStatus) -> f64| {
-            view.sinks.iter().map(|sink| (vec![("sink", sink.name.clone())], value(sink))).collect::<Vec<_>>()
+            now.sinks.iter().map(|sink| (vec![("sink", sink.name.clone())], value(sink))).collect::<Vec<_>>()
         };
         add("sink_delivered", "Verdicts confirmed by the sink", true, by_sink(&|sink| load(&sink.delivered)));
-        let errors = view.sinks.iter().flat_map(|sink| {
+        let errors = now.sinks.iter().flat_map(|sink| {
             Trouble::ALL.map(|trouble| {
                 let labels = vec![("sink", sink.name.clone()), ("kind", trouble.name().to_owned())];
                 (labels, number(sink.link.errors(trouble)))
@@ -110,7 +110,7 @@ impl Snapshot {
         let parts = parts.map(|(part, bytes)| (vec![("part", part.to_owned())], number(bytes)));
         add("memory_bytes", "Memory in use: the whole process (resident), and parts of it", false, parts.to_vec());
         let single = |value: f64| vec![(Vec::new(), value)];
-        add("memory_budget_bytes", "limits.memory", false, single(number(view.memory.budget)));
+        add("memory_budget_bytes", "limits.memory", false, single(number(now.memory.budget)));
         add("store_bytes", "Bytes in use in state-dir", false, single(number(stats.disk_bytes)));
         add("store_budget_bytes", "limits.disk", false, single(number(stats.disk_budget_bytes)));
         #[allow(clippy::cast_precision_loss)]
@@ -122,11 +122,11 @@ impl Snapshot {
         add("store_set_aside", "Damaged stores set aside", false, single(number(stats.set_aside)));
         let panics = single(load(&view.engine.counters().panics));
         add("panics", "Events that made the code panic", true, panics);
-        let manifest = view.bundle.manifest();
+        let manifest = now.bundle.manifest();
         let model = vec![
             ("name", manifest.name.clone()),
             ("version", manifest.version.clone()),
-            ("sha256", model::hex_text(view.bundle.sha256())),
+            ("sha256", model::hex_text(now.bundle.sha256())),
         ];
         add("model_info", "The model in force", false, vec![(model, 1.0)]);
         let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];

@@ -1,20 +1,12 @@
-//! What the README and the reference say is what the program does.
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // helpers stop at the first surprise, as tests do
+//! What the README says is what the program does.
 
-mod support;
-
+use super::read;
+use super::support::daemon::{Daemon, verdictd};
+use super::support::site::Site;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
-use support::daemon::{Daemon, verdictd};
-use support::site::Site;
-use verdictd::config::{Kind, TABLES};
 use verdictd::model::Manifest;
-
-fn read(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
 
 /// The contents of every fenced block of a language, `toml`, say.
 fn blocks(text: &str, language: &str) -> Vec<String> {
@@ -26,30 +18,6 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
 /// The cells of the table rows that begin with `name` as code.
 fn row<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find(|line| line.starts_with(&format!("| `{name}` |")))
-}
-
-#[test]
-fn the_reference_is_that_of_the_key_definitions() {
-    let printed = verdictd(&Site::new(), &["init", "--reference"]);
-    assert_eq!(
-        printed.stdout,
-        read("packaging/reference/config.md"),
-        "write it anew: verdictd init --reference > packaging/reference/config.md"
-    );
-}
-
-#[test]
-fn every_config_key_is_in_the_reference() {
-    let page = read("packaging/reference/config.md");
-    for key in TABLES.iter().flat_map(|table| table.keys) {
-        assert!(row(&page, key.name).is_some(), "{} is not there", key.name);
-        if let Kind::Table(members) = key.kind {
-            for member in members {
-                let name = format!("{}.{}", key.name, member.name);
-                assert!(row(&page, &name).is_some(), "{name} is not there");
-            }
-        }
-    }
 }
 
 #[test]
@@ -245,16 +213,7 @@ fn every_file_that_the_readme_links_to_is_there() {
     for target in targets.filter(|target| !target.starts_with('#') && !target.contains("://")) {
         assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(target).exists(), "{target} is not there");
     }
-    let anchor = |title: &str| -> String {
-        let kept =
-            title.to_lowercase().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-')).collect::<String>();
-        format!("#{}", kept.replace(' ', "-"))
-    };
-    let anchors: BTreeSet<String> = readme
-        .lines()
-        .filter(|line| line.starts_with("##"))
-        .map(|line| anchor(line.trim_start_matches(['#', ' '])))
-        .collect();
+    let anchors: BTreeSet<String> = readme.lines().filter(|line| line.starts_with("##")).map(super::anchor).collect();
     for target in readme.split("](#").skip(1).filter_map(|rest| rest.split(')').next()) {
         assert!(anchors.contains(&format!("#{target}")), "#{target} is no section");
     }
