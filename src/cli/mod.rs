@@ -73,6 +73,7 @@ enum Command {
     #[command(long_about = help::STATUS, after_long_help = help::STATUS_EXAMPLES)]
     Status(status::StatusArgs),
     /// Have the running daemon read its config and model anew; what is wrong changes nothing
+    #[command(long_about = help::RELOAD, after_long_help = help::RELOAD_EXAMPLES)]
     Reload(reload::ReloadArgs),
     /// Look into a store, also of a stopped or damaged one, without changing a byte
     #[command(subcommand, long_about = help::STORE, after_long_help = help::STORE_EXAMPLES)]
