@@ -22,6 +22,8 @@ pub mod ingest;
 pub mod link;
 pub mod listen;
 pub mod model;
+pub mod names;
+pub mod notice;
 pub mod service;
 pub mod simulate;
 pub mod store;

@@ -4,6 +4,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // SAFETY: no other thread runs yet.
-    unsafe { verdictd::model::keep_candle_single_threaded() };
+    unsafe {
+        verdictd::names::look_up_in_files_and_dns();
+        verdictd::model::keep_candle_single_threaded();
+    }
     verdictd::cli::main().into()
 }

@@ -11,7 +11,7 @@ const LINES_MAX: usize = 500;
 /// Which module may use which: each those on lower steps, and those named with it.
 ///
 /// `cli -> service -> ingest, engine, forward -> config -> features, model, store -> event, verdict -> nothing`
-const STEPS: [(&str, u32, &[&str]); 14] = [
+const STEPS: [(&str, u32, &[&str]); 15] = [
     ("cli", 5, &[]),
     ("service", 4, &[]),
     // They know nothing of each other; service joins them.
@@ -29,8 +29,11 @@ const STEPS: [(&str, u32, &[&str]); 14] = [
     ("verdict", 0, &["event"]),
     ("event", 0, &[]),
     ("listen", 0, &[]),
+    ("names", 0, &[]),
     // What sources and sinks share of a way to somewhere else.
-    ("link", 0, &[]),
+    ("link", 0, &["notice"]),
+    // The kinds of log messages: everyone logs.
+    ("notice", 0, &[]),
 ];
 
 struct Source {

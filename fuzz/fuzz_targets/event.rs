@@ -3,10 +3,10 @@
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use verdictd::event::{Beside, Decoder, Form, IdentityRules, Item, KeyRule, LineIds, Pointer, SourceRule, TimeForm};
 
-static DECODER: LazyLock<Decoder> = LazyLock::new(|| {
+static DECODER: LazyLock<Arc<Decoder>> = LazyLock::new(|| {
     let pointer = |text| Pointer::parse(text).expect("a pointer");
     let rules = IdentityRules {
         id: pointer("/id"),
@@ -15,7 +15,7 @@ static DECODER: LazyLock<Decoder> = LazyLock::new(|| {
         source: SourceRule::Pointer { pointer: pointer("/source"), otherwise: "fuzz".to_owned() },
         key: KeyRule { pointers: vec![pointer("/key"), pointer("/a/0")], ..KeyRule::default() },
     };
-    Decoder::new(rules, &[pointer("/amount"), pointer("/a/b"), pointer("")], 4096, 7)
+    Arc::new(Decoder::new(rules, [pointer("/amount"), pointer("/a/b"), pointer("")], 4096, 7))
 });
 
 fuzz_target!(|data: &[u8]| {

@@ -139,8 +139,10 @@ impl From<DaemonError> for Failure {
             {
                 ExitCode::Permission
             }
+            // What may be otherwise at the next start: an address that is not there yet, or not free yet.
+            DaemonError::Listen(ListenError::Io { .. } | ListenError::InUse(_)) => ExitCode::Io,
             DaemonError::Build(_) | DaemonError::Listen(_) | DaemonError::Secret { .. } => ExitCode::Config,
-            DaemonError::Threads(_) | DaemonError::Bug(_) => ExitCode::Bug,
+            DaemonError::Activation(_) | DaemonError::Threads(_) | DaemonError::Bug(_) => ExitCode::Bug,
         };
         Self::new(code, error.to_string())
     }
@@ -156,8 +158,10 @@ fn code_of_store(error: &StoreError) -> ExitCode {
     match error {
         StoreError::Io { kind: io::ErrorKind::PermissionDenied, .. } => ExitCode::Permission,
         error if error.is_medium() => ExitCode::Io,
-        // Another daemon has the directory, or it is of a later release.
-        StoreError::Held { .. } | StoreError::NewerFormat { .. } => ExitCode::Config,
+        // Another process has the directory, for now: the next start may find it free.
+        StoreError::Held { .. } => ExitCode::Io,
+        // Of a later release.
+        StoreError::NewerFormat { .. } => ExitCode::Config,
         _ => ExitCode::Bug,
     }
 }

@@ -13,12 +13,14 @@ mod init;
 mod model;
 mod output;
 mod quarantine;
+mod reload;
 mod run;
 mod score;
 pub mod send;
 mod simulate;
 mod status;
 mod store;
+mod use_model;
 
 pub use failure::{ExitCode, Failure};
 
@@ -70,13 +72,16 @@ enum Command {
     /// Show what the running daemon does
     #[command(long_about = help::STATUS, after_long_help = help::STATUS_EXAMPLES)]
     Status(status::StatusArgs),
+    /// Have the running daemon read its config and model anew; what is wrong changes nothing
+    #[command(long_about = help::RELOAD, after_long_help = help::RELOAD_EXAMPLES)]
+    Reload(reload::ReloadArgs),
     /// Look into a store, also of a stopped or damaged one, without changing a byte
     #[command(subcommand, long_about = help::STORE, after_long_help = help::STORE_EXAMPLES)]
     Store(store::StoreCommand),
     /// Look at what was set aside, and why
     #[command(subcommand, long_about = help::QUARANTINE, after_long_help = help::QUARANTINE_EXAMPLES)]
     Quarantine(quarantine::QuarantineCommand),
-    /// Look at a model bundle
+    /// Look at a model bundle, or have the daemon use another one
     #[command(subcommand, long_about = help::MODEL, after_long_help = help::MODEL_EXAMPLES)]
     Model(model::ModelCommand),
 }
@@ -130,6 +135,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Score(args) => score::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Reload(args) => reload::run(&args),
         Command::Store(command) => store::run(&command),
         Command::Quarantine(command) => quarantine::run(&command),
         Command::Model(command) => model::run(&command),

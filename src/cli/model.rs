@@ -1,8 +1,9 @@
 //! `verdictd model`: what a bundle is, what it needs, and whether it is whole.
 
-use super::{ExitCode, Failure, output::Output};
+use super::{ExitCode, Failure, output::Output, use_model};
 use crate::config::Problems;
 use crate::model::{LoadOptions, ModelError, inspect, verify};
+use crate::service::manifest_faults;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -10,6 +11,8 @@ use std::path::PathBuf;
 pub(super) enum ModelCommand {
     /// What it needs and costs
     Inspect(ModelArgs),
+    /// Point model.bundle to another bundle, and have the running daemon take it
+    Use(use_model::UseArgs),
     /// Check hash, signature, parity vectors, memory, and the plan against the reference
     Verify(ModelArgs),
 }
@@ -37,6 +40,7 @@ impl ModelArgs {
 pub(super) fn run(command: &ModelCommand) -> Result<(), Failure> {
     let mut out = Output::new();
     match command {
+        ModelCommand::Use(args) => return use_model::run(args),
         ModelCommand::Inspect(args) => {
             let inspection = inspect(&args.bundle, &args.options()).map_err(|error| failure(&error))?;
             if args.json { out.json(&inspection)? } else { out.text(&ended(inspection.to_string()))? }
@@ -81,7 +85,7 @@ pub(super) fn failure(error: &ModelError) -> Failure {
         ModelError::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => ExitCode::Permission,
         _ => ExitCode::DoesNotHold,
     };
-    if let Some(faults) = super::check::manifest_faults(error) {
+    if let Some(faults) = manifest_faults(error) {
         return Failure::new(code, Problems(faults).sorted().to_string());
     }
     let lines = error.problems().into_iter().map(|problem| {

@@ -3,6 +3,7 @@
 use super::{ConfigArg, Failure, check};
 use crate::{
     config::load,
+    notice,
     service::{self, DaemonError},
 };
 use clap::Args;
@@ -19,9 +20,11 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let loaded = load(file).map_err(|problems| check::faults(file).unwrap_or(problems))?;
     service::log::start(&loaded.config.log);
     for warning in &loaded.warnings {
-        tracing::warn!(key = warning.key, "{warning}");
+        tracing::warn!(kind = notice::CONFIG_WARNING.kind, key = warning.key, "{warning}");
     }
-    service::run(loaded.config).map_err(|error| match &error {
+    let outcome = service::run(loaded.config, file);
+    service::log::flush();
+    outcome.map_err(|error| match &error {
         DaemonError::Build(_) => check::faults(file).map_or_else(|| error.into(), Failure::from),
         _ => error.into(),
     })

@@ -47,7 +47,8 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
     out.finish()
 }
 
-fn options(config: &Config) -> Result<ClientOptions, Failure> {
+/// How to reach the admin listener of this config.
+pub(super) fn options(config: &Config) -> Result<ClientOptions, Failure> {
     let admin = &config.admin;
     let address = match &admin.listen {
         Listen::Unix(path) => Address::Unix(path.clone()),

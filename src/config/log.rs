@@ -1,4 +1,4 @@
-//! `[log]`: what is written to stderr.
+//! `[log]`: what is logged, and where.
 
 use super::{Key, Kind, Preset, section::Section};
 
@@ -15,11 +15,12 @@ pub enum LogLevel {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Text on a terminal, JSON elsewhere.
+    /// The journal where stderr is connected to it, text on a terminal, JSON elsewhere.
     #[default]
     Auto,
     Text,
     Json,
+    Journal,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,16 +51,17 @@ pub(super) const LEVEL: Key = Key::new(
 );
 pub(super) const FORMAT: Key = Key::new(
     "format",
-    Kind::OneOf(&["auto", "text", "json"]),
+    Kind::OneOf(&["auto", "text", "json", "journal"]),
     Preset::Default("\"auto\""),
-    "\"auto\": text on a terminal, JSON elsewhere.",
+    "\"auto\": the journal where stderr is connected to it, text on a terminal, JSON elsewhere.",
 );
 pub(super) const KEYS: &[Key] = &[LEVEL, FORMAT];
 
 pub(super) fn read(section: &mut Section<'_>) -> Log {
+    use LogFormat::{Auto, Journal, Json, Text};
     use LogLevel::{Debug, Error, Info, Trace, Warn};
     Log {
         level: section.one_of(&LEVEL, &[Error, Warn, Info, Debug, Trace]).unwrap_or_default(),
-        format: section.one_of(&FORMAT, &[LogFormat::Auto, LogFormat::Text, LogFormat::Json]).unwrap_or_default(),
+        format: section.one_of(&FORMAT, &[Auto, Text, Json, Journal]).unwrap_or_default(),
     }
 }

@@ -121,7 +121,10 @@ impl MemoryPlan {
             let wanted = KAFKA_DRAIN_BYTES.saturating_mul(u64::try_from(kafka).unwrap_or(u64::MAX));
             let drain = wanted.min(rest.saturating_sub(3 * index_min));
             plan.clients += drain;
-            plan.index = rest - drain;
+            // A model is replaced while it is in use: its successor is loaded beside it.
+            let successor = plan.model.min((rest - drain).saturating_sub(3 * index_min));
+            plan.model += successor;
+            plan.index = rest - drain - successor;
             return Ok(plan);
         }
         let parts = plan.parts().into_iter().filter(|(_, bytes, _)| *bytes > 0);
@@ -145,7 +148,7 @@ impl MemoryPlan {
     pub fn parts(&self) -> Vec<(&'static str, u64, String)> {
         vec![
             ("process", self.process, "code, stacks, runtime".to_owned()),
-            ("model", self.model, "weights and scratch".to_owned()),
+            ("model", self.model, "weights and scratch, and room for a successor".to_owned()),
             ("connections", self.connections, format!("{} each", Size(CONNECTION_BYTES))),
             (
                 "queues",

@@ -69,13 +69,17 @@ struct State {
     questions: Vec<Question>,
     /// Events in `waiting`.
     events: usize,
-    /// A round is being committed.
-    committing: bool,
+    /// Since when a round is being committed, if one is.
+    commit_begun: Option<Instant>,
     /// When the last commit or idle work ended.
     committed: Option<Instant>,
     closed: bool,
     /// A leader sleeps in `next`.
     asleep: bool,
+    /// A leader is deciding what it was given.
+    deciding: bool,
+    /// When a leader last asked, was given something, or ended a commit.
+    moved: Option<Instant>,
 }
 
 /// The queue and the turn-taking of the two threads, under one lock.
@@ -100,7 +104,7 @@ impl State {
     /// While a round is being committed a few events may as well wait for its end: to wake the leader for
     /// each of them costs more than deciding them then. A wave's worth is decided meanwhile.
     fn is_worth_waking(&self) -> bool {
-        !self.committing || self.events >= WAVE_EVENTS_MAX
+        self.commit_begun.is_none() || self.events >= WAVE_EVENTS_MAX
     }
 }
 
@@ -168,25 +172,29 @@ impl Inbox {
     /// takes no more, so only the commit can be next.
     pub fn next(&self, holding: bool, full: bool, idle: Duration) -> Next {
         let mut state = self.lock();
+        state.deciding = false;
+        state.moved = Some(Instant::now());
         loop {
             if !state.questions.is_empty() {
+                state.deciding = true;
                 return Next::Asked(std::mem::take(&mut state.questions));
             }
-            if holding && !state.committing {
-                state.committing = true;
+            if holding && state.commit_begun.is_none() {
+                state.commit_begun = Some(Instant::now());
                 return Next::Commit;
             }
             if !full && !state.waiting.is_empty() && state.is_worth_waking() {
                 state.events = 0;
+                state.deciding = true;
                 return Next::Work(std::mem::take(&mut state.waiting));
             }
-            let nothing = !holding && !state.committing && state.waiting.is_empty();
+            let nothing = !holding && state.commit_begun.is_none() && state.waiting.is_empty();
             if nothing && state.closed {
                 return Next::Closed;
             }
             // Measured from the last commit, not from the last wait, which questions cut short.
             if nothing && state.committed.is_none_or(|at| at.elapsed() >= idle) {
-                state.committing = true;
+                state.commit_begun = Some(Instant::now());
                 return Next::Idle;
             }
             state.asleep = true;
@@ -199,9 +207,20 @@ impl Inbox {
     /// The running commit (or idle work) has ended.
     pub fn committed(&self) {
         let mut state = self.lock();
-        state.committing = false;
-        state.committed = Some(Instant::now());
+        state.commit_begun = None;
+        let now = Some(Instant::now());
+        (state.committed, state.moved) = (now, now);
         self.wake(state);
+    }
+
+    /// For how long nothing has moved although there is something to do; zero where there is nothing.
+    pub fn stuck_for(&self) -> Duration {
+        let state = self.lock();
+        let waits = !state.waiting.is_empty() || !state.questions.is_empty();
+        let decision = state.moved.filter(|_| state.deciding || waits);
+        // A commit that hangs is seen although the other thread goes on deciding.
+        let begun = [decision, state.commit_begun].into_iter().flatten();
+        begun.map(|begun| begun.elapsed()).max().unwrap_or_default()
     }
 
     fn wake(&self, state: MutexGuard<'_, State>) {

@@ -15,8 +15,12 @@
 
 mod answer;
 mod counters;
+#[cfg(feature = "fault-injection")]
+mod fault;
 mod inbox;
+mod models;
 mod round;
+mod told;
 mod worker;
 
 #[cfg(test)]

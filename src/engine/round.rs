@@ -1,18 +1,15 @@
 //! One round: what the leader decides before a commit. No I/O of its own but the look-up of old chunks.
 
+use super::models::{Models, Swap};
 use super::{
-    Along, Answer, Counters, Delivery, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX,
+    Along, Answer, Counters, Delivery, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX, told,
 };
 use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, Label, Span, identity_fingerprint};
-use crate::model::{Bundle, Reasons, Scorer};
-use crate::store::{
-    self, BatchBuilder, Chunk, Index, LogClock, NewRecord, QUARANTINE_ENTRY_BYTES_MAX, QuarantineEntry,
-    REASON_BYTES_MAX, Room, Store, StoreError,
-};
+use crate::model::{Bundle, Reasons};
+use crate::store::{self, BatchBuilder, Chunk, Index, LogClock, NewRecord, REASON_BYTES_MAX, Room, Store, StoreError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A submission that is being worked off.
 pub(super) struct Pending {
@@ -52,8 +49,8 @@ pub(super) struct Round {
     index: Index,
     builder: BatchBuilder,
     clock: LogClock,
-    bundle: Arc<Bundle>,
-    scorer: Scorer,
+    models: Models,
+    swap: Arc<Swap>,
     counters: Arc<Counters>,
     /// Whether the quarantine holds records with their bytes.
     keep_payload: bool,
@@ -78,17 +75,17 @@ impl Round {
         builder: BatchBuilder,
         clock: LogClock,
         bundle: Arc<Bundle>,
+        swap: Arc<Swap>,
         counters: Arc<Counters>,
         keep_payload: bool,
     ) -> Self {
-        let scorer = bundle.scorer(WAVE_EVENTS_MAX);
         Self {
             store,
             index,
             builder,
             clock,
-            bundle,
-            scorer,
+            models: Models::new(bundle),
+            swap,
             counters,
             keep_payload,
             in_flight: Arc::new([]),
@@ -118,8 +115,18 @@ impl Round {
     /// # Errors
     /// When the store cannot be read.
     pub fn take(&mut self, submission: Submission) -> Result<(), StoreError> {
+        self.adopt();
         let outcomes = Vec::with_capacity(submission.batch.items.len());
         self.go_on(Pending { submission, outcomes, refusal: None, chunks: Vec::new(), fresh: false })
+    }
+
+    /// Takes over what [`Swap`] holds, and lets go of models that are not needed any more.
+    pub fn adopt(&mut self) {
+        if let Some((bundle, index_bytes)) = self.swap.take() {
+            self.models.put(bundle);
+            self.index.set_budget(index_bytes);
+        }
+        self.models.forget();
     }
 
     /// Drops what it holds unanswered: after a failure nobody may be told that something is durable.
@@ -162,9 +169,7 @@ impl Round {
                 pending.chunks.extend(chunks.iter().cloned());
             }
         }
-        let decided = self.decided.iter().map(|(decision, count)| (&**decision, *count));
-        self.counters.add_decided(self.bundle.label(), decided);
-        self.decided.clear();
+        self.count_decided();
         self.bytes = 0;
         let along = std::mem::take(&mut self.along);
         self.index.expire(self.store.window_floor());
@@ -174,8 +179,18 @@ impl Round {
         Ok(Sealed { chunks, along, answered, events })
     }
 
+    fn count_decided(&mut self) {
+        let decided = self.decided.iter().map(|(decision, count)| (&**decision, *count));
+        self.counters.add_decided(self.models.bundle.label(), decided);
+        self.decided.clear();
+    }
+
     /// Decides the next events of a submission, as many as are scored in one call.
     fn wave(&mut self, pending: &mut Pending) -> Result<(), StoreError> {
+        if !self.models.fits(&pending.submission.batch) {
+            self.count_decided();
+            self.models.change(&pending.submission.batch);
+        }
         self.fresh.clear();
         self.rows.clear();
         let first = self.builder.next_sequence();
@@ -233,7 +248,7 @@ impl Round {
             }
             pending.outcomes.push(outcome);
         }
-        self.score();
+        self.score(&pending.submission.batch);
         self.append(&pending.submission.batch)
     }
 
@@ -315,7 +330,7 @@ impl Round {
     }
 
     fn add_row(&mut self, batch: &EventBatch, item: usize, event: &Event) {
-        let features = self.bundle.features();
+        let features = self.models.bundle.features();
         let start = self.rows.len();
         self.rows.resize(start + features.width(), 0.0);
         let row = self.rows.get_mut(start..).unwrap_or_default();
@@ -325,26 +340,26 @@ impl Round {
         }));
         let unscorable = match filled {
             Ok(filled) => filled.err(),
-            Err(_) => Some(self.panicked("features")),
+            Err(_) => Some(self.panicked("features", batch, item)),
         };
         self.fresh.push(Fresh { item, unscorable });
     }
 
     /// Scores the wave's rows in one call, or, should that panic, each for itself.
-    fn score(&mut self) {
-        let width = self.bundle.features().width();
+    fn score(&mut self, batch: &EventBatch) {
+        let width = self.models.bundle.features().width();
         self.scores.clear();
         self.scores.resize(self.fresh.len(), f64::NAN);
-        let whole = catch_unwind(AssertUnwindSafe(|| self.scorer.score(&self.rows, &mut self.scores)));
+        let whole = catch_unwind(AssertUnwindSafe(|| self.models.scorer.score(&self.rows, &mut self.scores)));
         if whole.is_ok() {
             return;
         }
         for n in 0..self.fresh.len() {
-            self.scorer = self.bundle.scorer(WAVE_EVENTS_MAX);
+            self.models.renew();
             let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
             let Some(score) = self.scores.get_mut(n..=n) else { continue };
-            if catch_unwind(AssertUnwindSafe(|| self.scorer.score(row, score))).is_err() {
-                let reason = self.panicked("scoring");
+            if catch_unwind(AssertUnwindSafe(|| self.models.scorer.score(row, score))).is_err() {
+                let reason = self.panicked("scoring", batch, self.fresh[n].item);
                 self.fresh[n].unscorable = Some(reason);
             }
         }
@@ -352,9 +367,9 @@ impl Round {
 
     /// Gives each new event of the wave its decision and appends its record.
     fn append(&mut self, batch: &EventBatch) -> Result<(), StoreError> {
-        let bundle = Arc::clone(&self.bundle);
+        let bundle = Arc::clone(&self.models.bundle);
         let width = bundle.features().width();
-        let decided_ms = wall_ms();
+        let decided_ms = told::wall_ms();
         let log_ms = self.clock.now_ms();
         let mut fresh = std::mem::take(&mut self.fresh);
         for (n, one) in fresh.iter_mut().enumerate() {
@@ -372,11 +387,11 @@ impl Round {
                 let decision = bundle.decide(score);
                 if bundle.wants_reasons(decision) {
                     let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
-                    let reasons = catch_unwind(AssertUnwindSafe(|| self.scorer.reasons(row)));
+                    let reasons = catch_unwind(AssertUnwindSafe(|| self.models.scorer.reasons(row)));
                     // The score stands; only what raised it is not known.
                     found = reasons.unwrap_or_else(|_| {
-                        self.scorer = bundle.scorer(WAVE_EVENTS_MAX);
-                        let reason = self.panicked("explaining");
+                        self.models.renew();
+                        let reason = self.panicked("explaining", batch, one.item);
                         self.set_aside("unscorable", batch, event, reason);
                         Reasons::default()
                     });
@@ -437,25 +452,15 @@ impl Round {
         reason: String,
         raw: Span,
     ) {
-        let length = raw.len() as u64;
         let keep = self.keep_payload && !batch.private;
-        let bytes = if keep { raw.of(&batch.body) } else { &[] };
-        let bytes = bytes.get(..QUARANTINE_ENTRY_BYTES_MAX).unwrap_or(bytes);
-        self.bytes += bytes.len() + 128;
-        self.along.quarantine.push(QuarantineEntry {
-            kind: kind.to_owned(),
-            source: source.to_owned(),
-            id,
-            reason,
-            bytes: bytes.to_vec(),
-            length,
-            at_ms: wall_ms(),
-        });
+        let entry = told::set_aside(kind, source, id, reason, raw.of(&batch.body), keep);
+        self.bytes += entry.bytes.len() + 128;
+        self.along.quarantine.push(entry);
     }
 
-    fn panicked(&self, doing: &str) -> String {
+    fn panicked(&self, doing: &str, batch: &EventBatch, item: usize) -> String {
         self.counters.add_panic();
-        tracing::error!(doing, "an event made the code panic: it is set aside; please report the bug with its bytes");
+        told::panic(doing, batch, item);
         format!("internal error while {doing}")
     }
 }
@@ -487,10 +492,4 @@ impl Pending {
 fn cut(text: &mut String, limit: usize) {
     let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     text.truncate(end);
-}
-
-/// The wall clock, milliseconds since 1970; 0 before.
-fn wall_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -1,6 +1,7 @@
 //! The two threads that take turns: one leads (decides), the other commits.
 
 use super::inbox::{Inbox, Next, Question};
+use super::models::Swap;
 use super::round::{Round, Sealed};
 use super::{Along, Closed, Counters, Courier, Delivery, Origin, Submission};
 use crate::event::EventBatch;
@@ -37,6 +38,7 @@ struct Shared {
     round: Mutex<Round>,
     /// Held by the one that commits.
     writer: Mutex<Seat>,
+    swap: Arc<Swap>,
     counters: Arc<Counters>,
     /// Of what is carried along without events.
     nobody: Arc<Origin>,
@@ -82,12 +84,14 @@ impl Engine {
         let counters = Arc::new(Counters::default());
         let builder = BatchBuilder::new(parts.writer.next_sequence());
         let clock = parts.writer.clock();
+        let swap = Arc::<Swap>::default();
         let round = Round::new(
             parts.store,
             parts.index,
             builder,
             clock,
             parts.bundle,
+            Arc::clone(&swap),
             Arc::clone(&counters),
             parts.keep_payload,
         );
@@ -95,6 +99,7 @@ impl Engine {
             inbox: Inbox::default(),
             round: Mutex::new(round),
             writer: Mutex::new(Seat { writer: Some(parts.writer), tended: Instant::now() }),
+            swap,
             counters,
             nobody: Arc::default(),
             courier: parts.courier.unwrap_or_else(|| Box::new(|all| all.into_iter().for_each(Delivery::deliver))),
@@ -139,6 +144,19 @@ impl Engine {
         let (reply, answer) = oneshot::channel();
         self.shared.inbox.ask(Question { source: source.to_owned(), id: id.to_owned(), reply })?;
         answer.await.map_err(|_| Closed)
+    }
+
+    /// Has this model score what is submitted from now on, and the dedup index keep to a budget of so many bytes.
+    /// Batches whose fields were decoded for the model before are still scored by that one.
+    pub fn swap(&self, bundle: Arc<Bundle>, index_bytes: u64) {
+        self.shared.swap.put(bundle, index_bytes);
+    }
+
+    /// For how long nothing has moved although something is to be decided or committed: what a watchdog looks at.
+    /// Zero while there is nothing to do.
+    #[must_use]
+    pub fn stuck_for(&self) -> Duration {
+        self.shared.inbox.stuck_for()
     }
 
     #[must_use]
@@ -242,6 +260,7 @@ impl Shared {
                 }
                 Next::Commit => break,
                 Next::Idle => {
+                    round.adopt();
                     let tended = lock(&self.writer).tend();
                     self.ended(tended)?;
                 }
@@ -290,6 +309,8 @@ impl Shared {
                 seat.tend()?;
             }
         } else {
+            #[cfg(feature = "fault-injection")]
+            super::fault::hang();
             let begin = Instant::now();
             seat.tended = begin;
             if let Some(writer) = seat.writer.as_mut() {

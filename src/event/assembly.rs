@@ -3,19 +3,20 @@
 use super::decode::{Beside, Decoder};
 use super::elements::offset;
 use super::{BadKind, EventBatch, Form, Span};
+use std::sync::Arc;
 
 /// Records gathered for one submission, each decoded as it comes.
 #[derive(Debug)]
-pub struct Assembly<'a> {
-    decoder: &'a Decoder,
+pub struct Assembly {
+    decoder: Arc<Decoder>,
     batch: EventBatch,
     body: Vec<u8>,
     arrival_us: i64,
 }
 
-impl<'a> Assembly<'a> {
-    pub(super) fn new(decoder: &'a Decoder, arrival_us: i64) -> Self {
-        Self { decoder, batch: decoder.batch(0), body: Vec::new(), arrival_us }
+impl Assembly {
+    pub(super) fn new(decoder: Arc<Decoder>, arrival_us: i64) -> Self {
+        Self { batch: decoder.batch(0), decoder, body: Vec::new(), arrival_us }
     }
 
     /// Adds a record: one item, or, of a batch array, one an element. [`Form::Ndjson`] is no form of a record

@@ -3,7 +3,9 @@
 //! Texts are spans into one buffer ([`EventBatch::text`]), so that a batch costs a fixed number of
 //! allocations however many events it holds.
 
+use super::Pointer;
 use bytes::Bytes;
+use std::sync::Arc;
 
 /// A range of bytes in a batch's text or body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,6 +119,8 @@ pub struct EventBatch {
     pub text: String,
     pub items: Vec<Item>,
     pub fields: Vec<Field>,
+    /// What each event's fields are, in order: the pointers of the model that it was decoded for.
+    pub columns: Option<Arc<[Pointer]>>,
     /// Records that made the code panic: each a bug, and a bad record.
     pub panics: u32,
     /// Its keys are secrets: nothing of its bytes is to be kept.

@@ -13,6 +13,7 @@ use super::walk::{Scratch, keep};
 use super::{Assembly, BadKind, BadRecord, EventBatch, Item, Pointer, Span};
 use bytes::Bytes;
 use std::cell::RefCell;
+use std::sync::Arc;
 
 /// How a body is to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +65,8 @@ pub struct LineIds<'a> {
 pub struct Decoder {
     pub(super) rules: IdentityRules,
     pub(super) trie: Trie,
-    pub(super) fields: usize,
+    /// Where the fields of an event stand.
+    pub(super) fields: Arc<[Pointer]>,
     pub(super) event_bytes_max: usize,
     pub(super) seed: u64,
     /// Plain records are labels.
@@ -79,7 +81,8 @@ impl Decoder {
     /// `fields`: the pointers of the model's features; `event_bytes_max`: the limit of one event;
     /// `seed`: the store's.
     #[must_use]
-    pub fn new(rules: IdentityRules, fields: &[Pointer], event_bytes_max: usize, seed: u64) -> Self {
+    pub fn new(rules: IdentityRules, fields: impl Into<Arc<[Pointer]>>, event_bytes_max: usize, seed: u64) -> Self {
+        let fields = fields.into();
         let source = match &rules.source {
             SourceRule::Pointer { pointer, .. } => Some((pointer, Target::Identity(SOURCE))),
             SourceRule::Fixed(_) => None,
@@ -88,13 +91,22 @@ impl Decoder {
         let keys = rules.key.pointers.iter().zip(KEY..).map(|(pointer, n)| (pointer, Target::Identity(n)));
         let features = fields.iter().zip(0..).map(|(pointer, n)| (pointer, Target::Feature(n)));
         let trie = Trie::new(identity.into_iter().chain(source).chain(keys).chain(features));
-        Self { trie, fields: fields.len(), event_bytes_max, seed, labels: false, rules }
+        Self { trie, fields, event_bytes_max, seed, labels: false, rules }
     }
 
     /// One by the same rules for labels: every record is one.
     #[must_use]
     pub fn for_labels(&self) -> Self {
-        Self { labels: true, ..Self::new(self.rules.clone(), &[], self.event_bytes_max, self.seed) }
+        Self { labels: true, ..Self::new(self.rules.clone(), [], self.event_bytes_max, self.seed) }
+    }
+
+    /// One by the same rules for another model, whose features want these fields.
+    #[must_use]
+    pub fn for_fields(&self, fields: &Arc<[Pointer]>) -> Self {
+        Self {
+            labels: self.labels,
+            ..Self::new(self.rules.clone(), Arc::clone(fields), self.event_bytes_max, self.seed)
+        }
     }
 
     /// A body that could not be decoded, as one bad record.
@@ -111,7 +123,7 @@ impl Decoder {
     /// How many fields each event has.
     #[must_use]
     pub fn fields(&self) -> usize {
-        self.fields
+        self.fields.len()
     }
 
     /// Decodes a body. `arrival_us` is the time of events that have none, microseconds since 1970.
@@ -135,14 +147,16 @@ impl Decoder {
 
     /// Begins a batch of records that come one by one.
     #[must_use]
-    pub fn assemble(&self, arrival_us: i64) -> Assembly<'_> {
-        Assembly::new(self, arrival_us)
+    pub fn assemble(self: &Arc<Self>, arrival_us: i64) -> Assembly {
+        Assembly::new(Arc::clone(self), arrival_us)
     }
 
     /// An empty batch for a body of so many bytes.
     pub(super) fn batch(&self, body: usize) -> EventBatch {
         EventBatch {
             text: String::with_capacity(body / 2 + 64),
+            // Labels fit every model.
+            columns: (!self.labels).then(|| Arc::clone(&self.fields)),
             private: self.rules.key.hmac_key.is_some(),
             ..EventBatch::default()
         }

@@ -169,7 +169,7 @@ impl Reader<'_> {
     fn open(&mut self) -> usize {
         self.scratch.reset(KEY as usize + self.decoder.rules.key.pointers.len());
         let mark = self.batch.fields.len();
-        self.batch.fields.resize(mark + self.decoder.fields, Field::Missing);
+        self.batch.fields.resize(mark + self.decoder.fields(), Field::Missing);
         mark
     }
 
@@ -331,7 +331,7 @@ mod tests {
         let key = KeyRule::default();
         let source = SourceRule::Fixed("pos".to_owned());
         let rules = IdentityRules { id: pointer("/id"), time: pointer("/time"), time_form: TimeForm::Any, source, key };
-        let decoder = Decoder::new(rules, &[pointer("/amount")], 4096, 7);
+        let decoder = Decoder::new(rules, [pointer("/amount")], 4096, 7);
         let body = br#"{"id":1,"amount":2}"#;
         let (mut batch, mut scratch) = (EventBatch::default(), Scratch::default());
         let mut reader = Reader { decoder: &decoder, batch: &mut batch, scratch: &mut scratch, body, arrival_us: 0 };

@@ -5,6 +5,7 @@ mod labels;
 use super::*;
 use bytes::Bytes;
 use proptest::prelude::*;
+use std::sync::Arc;
 
 const ARRIVAL: i64 = 1_600_000_000_000_000;
 
@@ -23,7 +24,7 @@ fn rules() -> IdentityRules {
 }
 
 fn decoder(rules: IdentityRules) -> Decoder {
-    Decoder::new(rules, &[pointer("/amount"), pointer("/merchant/name")], 4096, 7)
+    Decoder::new(rules, [pointer("/amount"), pointer("/merchant/name")], 4096, 7)
 }
 
 fn read(form: &Form, body: &[u8]) -> EventBatch {
@@ -367,7 +368,7 @@ proptest! {
 #[test]
 fn records_that_come_one_by_one_make_one_batch_in_order() {
     let decoder = decoder(rules());
-    let mut assembly = decoder.assemble(ARRIVAL);
+    let mut assembly = Arc::new(decoder).assemble(ARRIVAL);
     let beside = Beside { id: Some("t/0/7"), source: None, key: Some("k7") };
     assembly.push(&Form::Record, br#"{"amount":1}"#, beside);
     assembly.push(&Form::Record, br#"{"id":"own","key":"mine","amount":2}"#, beside);

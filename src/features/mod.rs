@@ -53,6 +53,7 @@ pub use spec::{COLUMNS_MAX, FEATURES_MAX, read_features};
 use crate::event::{Field, Pointer};
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 use transform::{Clock, Feature};
 
 /// Why an event has no row. Its text is a reason of the verdict: short and free of the event's data.
@@ -100,7 +101,7 @@ impl fmt::Display for Why {
 /// A bundle's features, compiled: which fields to look for, and how a row is made of them.
 #[derive(Clone, Debug)]
 pub struct FeatureSet {
-    pointers: Vec<Pointer>,
+    pointers: Arc<[Pointer]>,
     /// A name a column.
     names: Vec<String>,
     features: Vec<Feature>,
@@ -109,7 +110,7 @@ pub struct FeatureSet {
 impl FeatureSet {
     /// The fields to look for in each event, each once, in the order that [`Self::fill`] expects.
     #[must_use]
-    pub fn pointers(&self) -> &[Pointer] {
+    pub fn pointers(&self) -> &Arc<[Pointer]> {
         &self.pointers
     }
 

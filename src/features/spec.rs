@@ -4,6 +4,7 @@ use super::read::found;
 use super::transform::{Feature, Head, Missing, Part, Step, Tail, whole_text};
 use super::{FeatureSet, Problems, Reader};
 use crate::event::Pointer;
+use std::sync::Arc;
 use toml::{Table, Value};
 
 /// Most features a bundle may declare.
@@ -21,7 +22,13 @@ const OFFSET_MINUTES_MAX: i64 = 18 * 60;
 
 /// Reads the list of features. Problems are added to `problems`; the set is complete only if there are none.
 pub fn read_features(list: &[Value], problems: &mut Problems) -> FeatureSet {
-    let mut set = FeatureSet { pointers: Vec::new(), names: Vec::new(), features: Vec::new() };
+    let mut pointers = Vec::new();
+    let set = read_list(list, &mut pointers, problems);
+    FeatureSet { pointers: pointers.into(), ..set }
+}
+
+fn read_list(list: &[Value], pointers: &mut Vec<Pointer>, problems: &mut Problems) -> FeatureSet {
+    let mut set = FeatureSet { pointers: Arc::new([]), names: Vec::new(), features: Vec::new() };
     if list.is_empty() || list.len() > FEATURES_MAX {
         problems.add("feature", format!("expected 1 to {FEATURES_MAX} features, found {}", list.len()));
         return set;
@@ -32,7 +39,7 @@ pub fn read_features(list: &[Value], problems: &mut Problems) -> FeatureSet {
             problems.add(at, format!("expected a table, found {}", found(value)));
             continue;
         };
-        if let Some(feature) = read_feature(table, at.clone(), &mut set, problems) {
+        if let Some(feature) = read_feature(table, at.clone(), pointers, set.names.len(), problems) {
             if set.features.iter().any(|other| other.name == feature.name) {
                 problems.add(format!("{at}.name"), format!("a second feature named {:?}", feature.name));
             }
@@ -47,7 +54,13 @@ pub fn read_features(list: &[Value], problems: &mut Problems) -> FeatureSet {
     set
 }
 
-fn read_feature(table: &Table, at: String, set: &mut FeatureSet, problems: &mut Problems) -> Option<Feature> {
+fn read_feature(
+    table: &Table,
+    at: String,
+    pointers: &mut Vec<Pointer>,
+    first_column: usize,
+    problems: &mut Problems,
+) -> Option<Feature> {
     let before = problems.0.len();
     let mut reader = Reader::new(table, at);
     let name = reader.required_text("name", problems).unwrap_or_default();
@@ -77,9 +90,9 @@ fn read_feature(table: &Table, at: String, set: &mut FeatureSet, problems: &mut 
     let baseline = reader.number("baseline", problems).unwrap_or(0.0) as f32;
     reader.finish(problems);
     let pointer = pointer?;
-    let at = set.pointers.iter().position(|other| *other == pointer).unwrap_or_else(|| {
-        set.pointers.push(pointer);
-        set.pointers.len() - 1
+    let at = pointers.iter().position(|other| *other == pointer).unwrap_or_else(|| {
+        pointers.push(pointer);
+        pointers.len() - 1
     });
     (problems.0.len() == before).then(|| Feature {
         name: name.to_owned(),
@@ -89,7 +102,7 @@ fn read_feature(table: &Table, at: String, set: &mut FeatureSet, problems: &mut 
         tail,
         missing,
         baseline,
-        first_column: set.names.len(),
+        first_column,
     })
 }
 

@@ -141,7 +141,7 @@ fn a_field_used_twice_is_looked_for_once() {
     let set = set("[[feature]]\nname = \"A\"\nfrom = \"/t\"\ntransform = [{ night = \"UTC\" }]\n\
          [[feature]]\nname = \"B\"\nfrom = \"/x\"\n\
          [[feature]]\nname = \"C\"\nfrom = \"/t\"\ntransform = [{ hour-of-day = \"UTC\" }]\nbaseline = 12");
-    assert_eq!(set.pointers(), [Pointer::parse("/t").unwrap(), Pointer::parse("/x").unwrap()]);
+    assert_eq!(**set.pointers(), [Pointer::parse("/t").unwrap(), Pointer::parse("/x").unwrap()]);
     let mut row = [0.0; 3];
     set.fill(&[Field::Number(3_600.0), Field::Number(5.0)], "", &mut row).unwrap();
     assert_eq!(row, [1.0, 5.0, 1.0]);

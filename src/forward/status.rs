@@ -1,6 +1,7 @@
 //! What a sink shows of itself.
 
 use crate::link::{LinkState, Trouble};
+use crate::notice;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Counts and link of one sink; written by its task, read by `status` and the metrics.
@@ -34,25 +35,39 @@ impl SinkStatus {
         let sink = &self.name;
         if trouble == Trouble::Configuration {
             tracing::error!(
+                kind = notice::SINK_BLOCKED.kind,
                 sink,
                 error,
                 "the sink needs a person; its verdicts wait in the store, and it is tried again slowly"
             );
         } else {
-            tracing::warn!(sink, error, "the sink fails; its verdicts wait in the store");
+            tracing::warn!(
+                kind = notice::SINK_DOWN.kind,
+                sink,
+                error,
+                "the sink fails; its verdicts wait in the store"
+            );
         }
     }
 
     /// Notes that it works.
     pub fn recovered(&self) {
         if self.link.recovered() {
-            tracing::info!(sink = self.name, "the sink takes verdicts again");
+            tracing::info!(kind = notice::SINK_UP.kind, sink = self.name, "the sink takes verdicts again");
         }
     }
 
     /// Notes a record that is set aside.
-    pub fn poisoned(&self, sequence: u64, reason: &str) {
+    pub fn poisoned(&self, sequence: u64, event_id: Option<&str>, reason: &str) {
         self.link.note(Trouble::Poison, reason);
-        tracing::error!(sink = self.name, sequence, reason, "the sink refuses a verdict for what it is: set aside");
+        let (kind, sink) = (notice::SINK_POISON.kind, &self.name);
+        tracing::error!(
+            kind,
+            sink,
+            sequence,
+            event_id,
+            error = reason,
+            "the sink refuses a verdict for what it is: set aside"
+        );
     }
 }

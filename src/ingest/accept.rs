@@ -1,6 +1,7 @@
 //! Accepting the connections of a listener: one task each, within the places there are; drain.
 
 use super::{Listener, listen::Bound, socket::Socket, tls};
+use crate::notice;
 use std::{
     future::Future,
     io,
@@ -113,7 +114,11 @@ pub(super) async fn accept_all<S: Serve>(listener: Listener, server: Arc<S>, mut
     let limit = listener.limits.drain_timeout;
     drop(listener);
     if timeout(limit, async { while tasks.join_next().await.is_some() {} }).await.is_err() {
-        tracing::warn!(connections = tasks.len(), "drain: cut off the connections that were still busy");
+        tracing::warn!(
+            kind = notice::CONNECTIONS_CUT.kind,
+            connections = tasks.len(),
+            "drain: cut off the connections that were still busy"
+        );
         tasks.shutdown().await;
     }
 }
@@ -144,7 +149,7 @@ async fn accept_failed(connections: &Connections, error: &io::Error) {
     }
     // The rest (EMFILE, ENFILE, ENOBUFS, ENOMEM) goes by when connections end; they must be let.
     if connections.failed.fetch_add(1, Ordering::Relaxed).is_multiple_of(1024) {
-        tracing::warn!(%error, "cannot accept a connection, trying on");
+        tracing::warn!(kind = notice::ACCEPT_FAILED.kind, %error, "cannot accept a connection, trying on");
     }
     sleep(ACCEPT_PAUSE).await;
 }

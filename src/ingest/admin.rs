@@ -9,10 +9,12 @@ use hyper::{
     body::Incoming,
     header::{ALLOW, HeaderValue},
 };
+use std::future::Future;
 use std::sync::Arc;
 
 const OPEN_METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+const RELOAD: &str = "/v1/reload";
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 /// Whether it is well, and a line that says so.
@@ -23,7 +25,16 @@ pub struct Health {
     pub line: String,
 }
 
-/// What the admin listener shows. Calls are short and do no I/O.
+/// What became of a reload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reloaded {
+    /// False: something is wrong, and everything is as it was.
+    pub taken: bool,
+    /// A JSON object.
+    pub body: Vec<u8>,
+}
+
+/// What the admin listener shows. Calls are short and do no I/O, but for a reload.
 pub trait Admin: Send + Sync + 'static {
     /// OpenMetrics text, ended by `# EOF`.
     fn metrics(&self) -> Vec<u8>;
@@ -35,10 +46,16 @@ pub trait Admin: Send + Sync + 'static {
     fn status(&self) -> Vec<u8>;
     /// A JSON object.
     fn version(&self) -> Vec<u8>;
+    /// Reads the config and the model anew; resolves when all is swapped or refused. None: it is stopping.
+    fn reload(&self) -> impl Future<Output = Option<Reloaded>> + Send;
 }
 
 /// The routes.
-pub struct AdminRoutes<A>(pub Arc<A>);
+pub struct AdminRoutes<A> {
+    pub admin: Arc<A>,
+    /// Whether `POST /v1/reload` is served: only where the file system says who may connect.
+    pub may_reload: bool,
+}
 
 impl<A: Admin> AdminRoutes<A> {
     fn answer<B>(&self, request: &Request<B>) -> Response<Reply> {
@@ -47,13 +64,13 @@ impl<A: Admin> AdminRoutes<A> {
             reply::whole(status, TEXT, health.line + "\n")
         };
         let answer: &dyn Fn() -> Response<Reply> = match request.uri().path() {
-            "/metrics" => &|| reply::whole(StatusCode::OK, OPEN_METRICS, self.0.metrics()),
-            "/healthz" => &|| health(self.0.health()),
-            "/readyz" => &|| health(self.0.ready()),
-            "/v1/status" => &|| reply::whole(StatusCode::OK, JSON, self.0.status()),
-            "/version" => &|| reply::whole(StatusCode::OK, JSON, self.0.version()),
+            "/metrics" => &|| reply::whole(StatusCode::OK, OPEN_METRICS, self.admin.metrics()),
+            "/healthz" => &|| health(self.admin.health()),
+            "/readyz" => &|| health(self.admin.ready()),
+            "/v1/status" => &|| reply::whole(StatusCode::OK, JSON, self.admin.status()),
+            "/version" => &|| reply::whole(StatusCode::OK, JSON, self.admin.version()),
             _ => {
-                let detail = "expected /metrics, /healthz, /readyz, /v1/status or /version";
+                let detail = "expected /metrics, /healthz, /readyz, /v1/status, /version or POST /v1/reload";
                 return reply::problem(&Problem::new(ProblemKind::NotFound, detail));
             }
         };
@@ -67,8 +84,32 @@ impl<A: Admin> AdminRoutes<A> {
     }
 }
 
+impl<A: Admin> AdminRoutes<A> {
+    async fn reload(&self) -> Response<Reply> {
+        match self.admin.reload().await {
+            Some(Reloaded { taken, body }) => {
+                let status = if taken { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
+                reply::whole(status, JSON, body)
+            }
+            None => reply::problem(&Problem::busy("verdictd is stopping")),
+        }
+    }
+}
+
 impl<A: Admin> Routes for AdminRoutes<A> {
     async fn handle(&self, request: Request<Incoming>) -> Response<Reply> {
-        self.answer(&request)
+        if request.uri().path() != RELOAD {
+            return self.answer(&request);
+        }
+        if request.method() != Method::POST {
+            return reply::problem_with(&Problem::new(ProblemKind::MethodNotAllowed, "expected POST"), |headers| {
+                headers.insert(ALLOW, HeaderValue::from_static("POST"));
+            });
+        }
+        if !self.may_reload {
+            let detail = "a reload is asked for on a Unix socket only; send SIGHUP instead";
+            return reply::problem(&Problem::new(ProblemKind::NotFound, detail));
+        }
+        self.reload().await
     }
 }

@@ -82,7 +82,7 @@ pub trait Intake: Send + Sync + 'static {
     fn submit(&self, submission: Submission) -> impl Future<Output = Result<Self::Answer, Problem<'static>>> + Send;
 
     /// Begins a batch of records that come one by one. Those without a time get the time of this call.
-    fn assemble(&self) -> Assembly<'_>;
+    fn assemble(&self) -> Assembly;
 
     /// Decodes whole lines of NDJSON, with ids for events that have none.
     fn decode_lines(&self, body: Bytes, ids: Option<LineIds<'_>>) -> EventBatch;

@@ -15,6 +15,7 @@ use openssl::ssl::SslAcceptor;
 use std::{
     fs, io,
     net::SocketAddr,
+    os::fd::OwnedFd,
     os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::Arc,
@@ -66,6 +67,8 @@ pub enum ListenError {
     Mode(u32),
     #[error("socket-group: expected a group of /etc/group or a number, not {0:?}")]
     Group(String),
+    #[error("expected a listening stream socket, on a path or an address, from the supervisor")]
+    NotListening,
     #[error("{0} is in use by another process")]
     InUse(Listen),
     #[error("{0} exists and is not a socket: remove it, or listen elsewhere")]
@@ -150,6 +153,29 @@ impl Listener {
         Ok(Self { bound, tls, token, limits, connections, places, address, _file: file })
     }
 
+    /// Takes over a socket that somebody listens on for us: bound, with its mode and group, by a supervisor that keeps
+    /// it open, so that callers wait while nobody serves it. `options.listen` gives way to where it really listens.
+    ///
+    /// # Errors
+    /// When it is no listening stream socket, or the rules of [`ListenOptions::check`] forbid it.
+    pub fn adopt(options: &ListenOptions, descriptor: OwnedFd) -> Result<Self, ListenError> {
+        let failed = |error| io_error(&options.listen, error);
+        let socket = socket2::Socket::from(descriptor);
+        let listen = listening(&socket).map_err(failed)?.ok_or(ListenError::NotListening)?;
+        let options = ListenOptions { listen, ..options.clone() };
+        options.check()?;
+        let token = options.token_file.as_deref().map(read_token).transpose()?;
+        let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
+        socket.set_nonblocking(true).map_err(failed)?;
+        let bound = match &options.listen {
+            Listen::Unix(_) => Bound::Unix(UnixListener::from_std(OwnedFd::from(socket).into()).map_err(failed)?),
+            Listen::Tcp(_) => Bound::Tcp(TcpListener::from_std(OwnedFd::from(socket).into()).map_err(failed)?),
+        };
+        let places = Places::new(options.limits.connections_max);
+        let (address, limits) = (options.listen, options.limits);
+        Ok(Self { bound, tls, token, limits, connections: Arc::default(), places, address, _file: None })
+    }
+
     /// The same, with its connections among those of all listeners that share `places`.
     #[must_use]
     pub fn sharing(self, places: &Places) -> Self {
@@ -167,6 +193,19 @@ impl Listener {
     pub fn connections(&self) -> Arc<Connections> {
         Arc::clone(&self.connections)
     }
+}
+
+/// Where a socket listens; none where it does not, or for other than streams.
+///
+/// # Errors
+/// When the system does not say.
+pub fn listening(socket: &socket2::Socket) -> io::Result<Option<Listen>> {
+    if socket.r#type()? != socket2::Type::STREAM || !socket.is_listener()? {
+        return Ok(None);
+    }
+    let address = socket.local_addr()?;
+    let path = address.as_pathname().map(|path| Listen::Unix(path.to_owned()));
+    Ok(path.or_else(|| address.as_socket().map(Listen::Tcp)))
 }
 
 fn io_error(listen: &Listen, error: io::Error) -> ListenError {

@@ -42,12 +42,12 @@ mod tests;
 
 pub use crate::event::{Attributes, Budget, Exhausted, Form, Permit};
 pub use accept::{Connections, Places};
-pub use admin::{Admin, AdminRoutes, Health};
+pub use admin::{Admin, AdminRoutes, Health, Reloaded};
 pub use files::{BLOCK_BYTES, BLOCK_EVENTS_MAX, Format, Place};
 pub use http::EventRoutes;
 pub use intake::{Answer, Intake, Outcome, Submission, until_taken};
 pub use limits::Limits;
-pub use listen::{ListenError, ListenOptions, Listener, TlsFiles};
+pub use listen::{ListenError, ListenOptions, Listener, TlsFiles, listening};
 pub use problem::{Problem, ProblemKind};
 pub use reply::Reply;
 pub use server::{Routes, serve};

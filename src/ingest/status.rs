@@ -1,6 +1,7 @@
 //! What a source that is no server shows of itself: one that reads a device, a file or a broker.
 
 use crate::link::{LinkState, Trouble};
+use crate::notice;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
@@ -34,9 +35,14 @@ impl SourceStatus {
         }
         let source = &self.name;
         if trouble == Trouble::Configuration {
-            tracing::error!(source, error, "the source needs a person; it is tried again slowly");
+            tracing::error!(
+                kind = notice::SOURCE_BLOCKED.kind,
+                source,
+                error,
+                "the source needs a person; it is tried again slowly"
+            );
         } else {
-            tracing::warn!(source, error, "the source fails; it is tried again");
+            tracing::warn!(kind = notice::SOURCE_DOWN.kind, source, error, "the source fails; it is tried again");
         }
     }
 
@@ -44,7 +50,7 @@ impl SourceStatus {
     pub fn recovered(&self) {
         if self.link.recovered() {
             self.reconnects.fetch_add(1, Relaxed);
-            tracing::info!(source = self.name, "the source gives events again");
+            tracing::info!(kind = notice::SOURCE_UP.kind, source = self.name, "the source gives events again");
         }
     }
 

@@ -158,7 +158,7 @@ pub(super) fn build(
     let bundle = Bundle {
         label,
         plan: Arc::new(plan),
-        features: Arc::new(manifest.features.clone()),
+        features: Arc::clone(&manifest.features),
         manifest_sha256,
         parity: None,
         manifest: manifest.clone(),

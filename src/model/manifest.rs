@@ -5,6 +5,7 @@ use super::network::Network;
 use super::{ModelError, hex};
 use crate::features::{FeatureSet, Problems, Reader, found, read_features};
 use std::path::Path;
+use std::sync::Arc;
 use toml::Value;
 
 /// Name of the manifest in a bundle's directory.
@@ -25,7 +26,7 @@ pub struct Manifest {
     pub file: String,
     pub sha256: [u8; 32],
     pub decisions: Decisions,
-    pub features: FeatureSet,
+    pub features: Arc<FeatureSet>,
     pub network: Network,
 }
 
@@ -85,7 +86,7 @@ impl Manifest {
             file: file?,
             sha256: sha256?,
             decisions: decisions?,
-            features: features?,
+            features: Arc::new(features?),
             network: network?,
         })
     }

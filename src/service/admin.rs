@@ -1,32 +1,55 @@
 //! What the admin socket shows: the daemon's parts, looked at from outside.
 
 use super::metrics;
+use super::reload::Report;
 use super::sources::SourceView;
 use super::status;
 use crate::config::{Config, DiskPlan, MemoryPlan};
 use crate::engine::Engine;
 use crate::event::Budget;
 use crate::forward::SinkStatus;
-use crate::ingest::{Admin, Health};
+use crate::ingest::{Admin, Health, Reloaded};
 use crate::model::Bundle;
 use crate::store::{Room, Store};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
+use tokio::sync::{mpsc, oneshot};
 
 /// Handles to everything that status and metrics tell of.
 pub struct View {
-    pub config: Config,
-    pub memory: MemoryPlan,
     pub disk: DiskPlan,
-    pub bundle: Arc<Bundle>,
     pub store: Arc<Store>,
     pub engine: Arc<Engine>,
     pub budget: Budget,
     pub sources: Vec<SourceView>,
-    pub sinks: Vec<Arc<SinkStatus>>,
     pub started: Instant,
     pub stopping: AtomicBool,
+    /// What a reload changes.
+    pub in_force: RwLock<Arc<InForce>>,
+    /// Where a reload is asked for.
+    pub reloads: mpsc::Sender<oneshot::Sender<Reloaded>>,
+}
+
+/// What is in force until the next reload.
+pub struct InForce {
+    pub config: Config,
+    pub memory: MemoryPlan,
+    pub bundle: Arc<Bundle>,
+    pub sinks: Vec<Arc<SinkStatus>>,
+    /// What became of the last reload.
+    pub reload: Option<Report>,
+}
+
+impl View {
+    /// What is in force now.
+    pub fn now(&self) -> Arc<InForce> {
+        Arc::clone(&self.in_force.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn put(&self, in_force: InForce) {
+        *self.in_force.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(in_force);
+    }
 }
 
 impl Admin for View {
@@ -53,6 +76,12 @@ impl Admin for View {
 
     fn status(&self) -> Vec<u8> {
         status::status(self).to_string().into_bytes()
+    }
+
+    async fn reload(&self) -> Option<Reloaded> {
+        let (reply, answer) = oneshot::channel();
+        self.reloads.send(reply).await.ok()?;
+        answer.await.ok()
     }
 
     fn version(&self) -> Vec<u8> {

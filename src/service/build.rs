@@ -50,7 +50,8 @@ fn load_bundle(config: &Config) -> Result<Bundle, ModelError> {
     model::load(&config.model.bundle, &options)
 }
 
-fn cost(bundle: &Bundle) -> ModelCost {
+/// What a model needs of the memory plan.
+pub fn cost(bundle: &Bundle) -> ModelCost {
     let bytes = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
     ModelCost {
         weights_bytes: bytes(bundle.weights_bytes()),

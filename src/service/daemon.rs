@@ -4,33 +4,24 @@
 //! |---|---|---|
 //! | 1 | bundle, memory plan | sources: take nothing more, answer what is in flight |
 //! | 2 | store (and its lock) | engine: commit what waits |
-//! | 3 | engine | sinks: drain, at most [`SINK_DRAIN_MAX`] |
+//! | 3 | engine | sinks: drain, at most [`tasks::SINK_DRAIN_MAX`] |
 //! | 4 | sinks, sources, admin socket | store: cursors, close |
 
-use super::admin::View;
+use super::activation::Activation;
 use super::build::{BuildError, Built, build};
-use super::sinks::Sinks;
-use super::sources::{Sources, listen_options};
+use super::notify::Opening;
+use super::tasks;
 use crate::config::{Config, WhenFull};
 use crate::engine::{Courier, Delivery, Engine, Failure, Parts};
-use crate::event::Budget;
-use crate::ingest::{AdminRoutes, Limits, ListenError, Listener, serve};
-use crate::store::{self, Opened, SinkDecl, SinkStart, Store, StoreError};
+use crate::ingest::{Limits, ListenError};
+use crate::notice;
+use crate::store::{self, Opened, SinkDecl, SinkStart, StoreError};
 use rustix::fs::Mode;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
-
-/// How long a clean stop waits for the sinks.
-pub const SINK_DRAIN_MAX: Duration = Duration::from_secs(20);
-
-/// Connections of the admin listener, apart from those of the sources: it must answer when they are all taken.
-pub const ADMIN_CONNECTIONS_MAX: usize = 16;
+use tokio::sync::mpsc;
 
 /// Why the daemon did not start, or stopped by itself.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +34,8 @@ pub enum DaemonError {
     Listen(#[from] ListenError),
     #[error("{key}: cannot read {}: {error}", path.display())]
     Secret { key: String, path: PathBuf, error: io::Error },
+    #[error("the sockets of the supervisor: {0}")]
+    Activation(io::Error),
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
     #[error("a bug stopped the engine: {0}")]
@@ -62,12 +55,14 @@ impl From<Failure> for DaemonError {
     }
 }
 
-/// Runs the daemon until SIGTERM or SIGINT.
+/// Runs the daemon until SIGTERM or SIGINT. `file` is where `config` came from: a reload reads it anew.
 ///
 /// # Errors
 /// When it cannot start, or the state directory fails.
-pub fn run(config: Config) -> Result<(), DaemonError> {
+pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let started = Instant::now();
+    let activation = Activation::of_process().map_err(DaemonError::Activation)?;
+    let opening = Opening::begin();
     // Where there are no bounds to set, the plan rests on the measured share of the process alone.
     let _ = super::allocator::bound();
     let built = build(&config).map_err(DaemonError::Build)?;
@@ -84,18 +79,24 @@ pub fn run(config: Config) -> Result<(), DaemonError> {
         .enable_all()
         .build()
         .map_err(DaemonError::Threads)?;
-    let outcome = runtime.block_on(serve_until_stopped(config, built, opened, started));
+    let start = Start { file, config, built, activation, opening, started };
+    let outcome = runtime.block_on(serve_until_stopped(start, opened));
     // What hangs in a blocking call must not keep the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
     outcome
 }
 
-async fn serve_until_stopped(
+struct Start<'a> {
+    file: &'a Path,
     config: Config,
     built: Built,
-    opened: Opened,
+    activation: Activation,
+    opening: Opening,
     started: Instant,
-) -> Result<(), DaemonError> {
+}
+
+async fn serve_until_stopped(start: Start<'_>, opened: Opened) -> Result<(), DaemonError> {
+    let Start { file, config, built, activation, opening, started } = start;
     let Opened { store, index, writer, .. } = opened;
     let parts = Parts {
         store: Arc::clone(&store),
@@ -106,7 +107,11 @@ async fn serve_until_stopped(
         keep_payload: config.quarantine.payload,
     };
     let engine = Arc::new(Engine::start(parts).map_err(DaemonError::Threads)?);
-    let outcome = Tasks::default().run(config, built, &store, &engine, started).await;
+    drop(opening);
+    // It ends with the runtime.
+    tokio::spawn(super::clock::watch());
+    let parts = tasks::Parts { file, config, built, store: &store, engine: &engine, activation: &activation, started };
+    let outcome = tasks::run(parts).await;
     let closing = Arc::clone(&engine);
     let closed = tokio::task::spawn_blocking(move || closing.close()).await;
     outcome?;
@@ -129,97 +134,7 @@ fn courier() -> Courier {
     Box::new(move |deliveries| drop(sender.send(deliveries)))
 }
 
-/// The tasks around the engine.
-#[derive(Default)]
-struct Tasks {
-    sources: JoinSet<()>,
-    sinks: JoinSet<()>,
-    admin: JoinSet<()>,
-}
-
-impl Tasks {
-    async fn run(
-        mut self,
-        config: Config,
-        built: Built,
-        store: &Arc<Store>,
-        engine: &Arc<Engine>,
-        started: Instant,
-    ) -> Result<(), DaemonError> {
-        let mut terminate = signal(SignalKind::terminate()).map_err(DaemonError::Threads)?;
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(DaemonError::Threads)?;
-        let stop_sources = watch::Sender::new(false);
-        let stop_sinks = watch::Sender::new(false);
-        let stop_admin = watch::Sender::new(false);
-
-        let limits = limits(&config);
-        let budget = Budget::new(usize::try_from(built.memory.admitted).unwrap_or(usize::MAX));
-        let admin_limits = Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..limits.clone() };
-        let admin = Listener::bind(&listen_options(&config.admin, &admin_limits))?;
-        let (bundle, stop) = (&built.bundle, &stop_sources);
-        let starting = Sources { config: &config, bundle, store, engine, budget: &budget, limits: &limits, stop };
-        let sources = starting.start(&mut self.sources)?;
-        let sinks = Sinks { config: &config, store, engine, stop: &stop_sinks }.start(&mut self.sinks)?;
-        let view = Arc::new(View {
-            memory: built.memory,
-            disk: built.disk,
-            bundle: built.bundle,
-            store: Arc::clone(store),
-            engine: Arc::clone(engine),
-            budget,
-            sources,
-            sinks,
-            started,
-            stopping: AtomicBool::new(false),
-            config,
-        });
-        let from = view.sources.iter().map(|source| source.place.as_str()).collect::<Vec<_>>().join(", ");
-        let ready_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        tracing::info!(ready_ms, model = view.bundle.label(), from, "ready");
-        self.admin.spawn(serve(admin, AdminRoutes(Arc::clone(&view)), stop_admin.subscribe()));
-
-        let failure = tokio::select! {
-            _ = terminate.recv() => None,
-            _ = interrupt.recv() => None,
-            failure = engine.failed() => Some(failure),
-        };
-        view.stopping.store(true, Relaxed);
-        if let Some(failure) = failure {
-            tracing::error!(%failure, "nothing more is acknowledged; the process ends");
-            return Err(failure.into());
-        }
-        tracing::info!("stopping: finishing what is in flight");
-        let drain = async {
-            stop_sources.send_replace(true);
-            while self.sources.join_next().await.is_some() {}
-            let draining = Arc::clone(engine);
-            drop(tokio::task::spawn_blocking(move || draining.drain()).await);
-            stop_sinks.send_replace(true);
-            let drained = async { while self.sinks.join_next().await.is_some() {} };
-            if tokio::time::timeout(SINK_DRAIN_MAX, drained).await.is_err() {
-                tracing::warn!("a sink did not drain in time; its verdicts wait in the store");
-            }
-            stop_admin.send_replace(true);
-            while self.admin.join_next().await.is_some() {}
-        };
-        // A second signal ends it at once: what is acknowledged is durable anyway.
-        tokio::select! {
-            () = drain => {}
-            _ = terminate.recv() => tracing::warn!("a second signal: stopping at once"),
-            _ = interrupt.recv() => tracing::warn!("a second signal: stopping at once"),
-        }
-        Ok(())
-    }
-}
-
 fn store_options(config: &Config, built: &Built) -> store::Options {
-    let sinks = config.sinks.iter().map(|sink| SinkDecl {
-        name: sink.name.clone(),
-        start: match sink.start {
-            crate::config::Start::Oldest => SinkStart::Oldest,
-            crate::config::Start::Newest => SinkStart::Newest,
-        },
-    });
     store::Options {
         instance: config.instance.clone(),
         cache_bytes: built.memory.cache,
@@ -231,13 +146,26 @@ fn store_options(config: &Config, built: &Built) -> store::Options {
             WhenFull::Shorten => store::WhenFull::Shorten,
             WhenFull::Refuse => store::WhenFull::Refuse,
         },
-        sinks: sinks.collect(),
+        sinks: declarations(config),
         quarantine_bytes: config.quarantine.limit.bytes(),
         ..store::Options::new(&config.state_dir)
     }
 }
 
-fn limits(config: &Config) -> Limits {
+/// The sinks, as the store wants to know them.
+pub fn declarations(config: &Config) -> Vec<SinkDecl> {
+    let declare = |sink: &crate::config::Sink| SinkDecl {
+        name: sink.name.clone(),
+        start: match sink.start {
+            crate::config::Start::Oldest => SinkStart::Oldest,
+            crate::config::Start::Newest => SinkStart::Newest,
+        },
+    };
+    config.sinks.iter().map(declare).collect()
+}
+
+/// What listeners allow.
+pub fn limits(config: &Config) -> Limits {
     let body = config.limits.request.as_usize();
     Limits {
         connections_max: config.limits.connections,
@@ -249,24 +177,39 @@ fn limits(config: &Config) -> Limits {
 
 fn log_recovery(opened: &Opened) {
     for (sink, next) in opened.store.stats().orphan_cursors {
-        tracing::warn!(sink, next, "the sink is no longer configured; `verdictd store forget-sink` drops its cursor");
+        let kind = notice::ORPHAN_CURSOR.kind;
+        tracing::warn!(
+            kind,
+            sink,
+            next,
+            "the sink is no longer configured; `verdictd store forget-sink` drops its cursor"
+        );
     }
     let recovery = &opened.recovery;
     if recovery.created {
-        tracing::info!("made a new store");
+        tracing::info!(kind = notice::STORE_MADE.kind, "made a new store");
         return;
     }
     // A clock that was set ahead while the daemon was down cannot be told from time that passed.
     let since_s = recovery.clock_ahead_ms / 1000;
-    tracing::info!(records = recovery.records, since_s, "opened the store; the time since its last record counts");
+    let (kind, records) = (notice::STORE_OPENED.kind, recovery.records);
+    tracing::info!(kind, records, since_s, "opened the store; the time since its last record counts");
     if recovery.set_aside_now > 0 || recovery.lost_now > 0 {
         let (set_aside, lost) = (recovery.set_aside_now, recovery.lost_now);
-        tracing::error!(set_aside, lost, "the store was damaged; what is whole is in use");
+        tracing::error!(
+            kind = notice::STORE_DAMAGED.kind,
+            set_aside,
+            lost,
+            "the store was damaged; what is whole is in use"
+        );
     }
     if let Some(folder) = &recovery.salvaged_to {
-        tracing::error!(folder = %folder.display(), "the store was rebuilt; the damaged files are kept");
+        tracing::error!(kind = notice::STORE_REBUILT.kind, folder = %folder.display(), "the store was rebuilt; the damaged files are kept");
     }
     if recovery.ballast_given_up {
-        tracing::warn!("the disk is full: gave up the ballast file to be able to start");
+        tracing::error!(
+            kind = notice::BALLAST_GIVEN_UP.kind,
+            "the disk is full: gave up the ballast file to be able to start"
+        );
     }
 }

@@ -1,15 +1,16 @@
 //! Joins a source to the engine: decodes, submits, and says in the source's terms what became of it.
 
 use crate::engine::{self, Along, Engine, Origin};
-use crate::event::{Assembly, BadKind, Decoder, EventBatch, Item, LineIds, Permit, Timestamp};
+use crate::event::{Assembly, BadKind, Decoder, EventBatch, Item, LineIds, Permit, Pointer, Timestamp};
 use crate::ingest::{Answer, Intake, Outcome, Problem, ProblemKind, Submission};
+use crate::notice;
 use crate::store::Store;
 use crate::verdict::write_json;
 use bytes::Bytes;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 use tokio::sync::oneshot;
 
@@ -17,9 +18,10 @@ use tokio::sync::oneshot;
 pub struct SourceIntake {
     pub engine: Arc<Engine>,
     pub store: Arc<Store>,
-    decoder: Decoder,
+    /// Changes with the model.
+    decoder: RwLock<Arc<Decoder>>,
     /// For what comes as labels.
-    label_decoder: Decoder,
+    label_decoder: Arc<Decoder>,
     pub origin: Arc<Origin>,
 }
 
@@ -27,7 +29,18 @@ impl SourceIntake {
     /// A source whose records `decoder` reads: events, or labels where it is one for labels.
     #[must_use]
     pub fn new(engine: Arc<Engine>, store: Arc<Store>, decoder: Decoder, origin: Arc<Origin>) -> Self {
-        Self { label_decoder: decoder.for_labels(), engine, store, decoder, origin }
+        let label_decoder = Arc::new(decoder.for_labels());
+        Self { label_decoder, engine, store, decoder: RwLock::new(Arc::new(decoder)), origin }
+    }
+
+    fn decoder(&self) -> Arc<Decoder> {
+        Arc::clone(&self.decoder.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Decodes what comes from now on for a model whose features want these fields. The engine must know it by then.
+    pub fn want(&self, fields: &Arc<[Pointer]>) {
+        let mut decoder = self.decoder.write().unwrap_or_else(PoisonError::into_inner);
+        *decoder = Arc::new(decoder.for_fields(fields));
     }
 
     /// Decodes a body. The decoder catches the panics of single records; should it panic itself, the whole
@@ -35,7 +48,7 @@ impl SourceIntake {
     fn decoded(&self, body: &Bytes, decode: impl FnOnce() -> EventBatch) -> EventBatch {
         let batch = catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
             let reason = "internal error while decoding";
-            EventBatch { panics: 1, ..self.decoder.whole_as_bad(BadKind::Malformed, reason, body.clone()) }
+            EventBatch { panics: 1, ..self.decoder().whole_as_bad(BadKind::Malformed, reason, body.clone()) }
         });
         self.tell_panics(&batch);
         batch
@@ -45,7 +58,8 @@ impl SourceIntake {
         if batch.panics > 0 {
             let (source, events) = (&self.origin.name, batch.panics);
             (0..events).for_each(|_| self.engine.counters().add_panic());
-            tracing::error!(source, events, "events made the code panic: they are set aside; please report it");
+            let kind = notice::EVENT_PANIC.kind;
+            tracing::error!(kind, source, events, "events made the code panic: they are set aside; please report it");
         }
     }
 
@@ -75,7 +89,7 @@ impl Intake for SourceIntake {
 
     async fn submit(&self, submission: Submission) -> Result<engine::Answer, Problem<'static>> {
         let Submission { form, body, labels, permit } = submission;
-        let decoder = if labels { &self.label_decoder } else { &self.decoder };
+        let decoder = if labels { Arc::clone(&self.label_decoder) } else { self.decoder() };
         let batch = self.decoded(&body, || decoder.decode(&form, body.clone(), Timestamp::now().0));
         let answer = self.ask(batch, Some(permit), Along::default()).await?;
         let all_refused = answer.outcomes.iter().all(|outcome| *outcome == engine::Outcome::Refused);
@@ -85,12 +99,12 @@ impl Intake for SourceIntake {
         }
     }
 
-    fn assemble(&self) -> Assembly<'_> {
-        self.decoder.assemble(Timestamp::now().0)
+    fn assemble(&self) -> Assembly {
+        self.decoder().assemble(Timestamp::now().0)
     }
 
     fn decode_lines(&self, body: Bytes, ids: Option<LineIds<'_>>) -> EventBatch {
-        self.decoded(&body, || self.decoder.decode_lines(body.clone(), Timestamp::now().0, ids))
+        self.decoded(&body, || self.decoder().decode_lines(body.clone(), Timestamp::now().0, ids))
     }
 
     fn hand_in(

@@ -9,7 +9,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Registry, Unit};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -17,8 +17,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub fn render(view: &View) -> Vec<u8> {
     let mut registry = Registry::with_prefix("verdictd");
     let counters = view.engine.counters();
-    registry.register("answer_seconds", "From arrival to answer, a request each", counters.answer_seconds.clone());
-    registry.register("commit_seconds", "One commit, sync included", counters.commit_seconds.clone());
+    let answer = counters.answer_seconds.clone();
+    registry.register_with_unit("answer", "From arrival to answer, a request each", Unit::Seconds, answer);
+    let commit = counters.commit_seconds.clone();
+    registry.register_with_unit("commit", "One commit, sync included", Unit::Seconds, commit);
     registry.register("batch_events", "Events of one commit", counters.batch_events.clone());
     registry.register_collector(Box::new(Snapshot::of(view)));
     let mut text = String::new();
@@ -44,7 +46,7 @@ struct Snapshot(Vec<Family>);
 
 impl Snapshot {
     fn of(view: &View) -> Self {
-        let stats = view.store.stats();
+        let (stats, now) = (view.store.stats(), view.now());
         let mut families = Vec::new();
         let mut add = |name, help, counter, values| families.push(Family { name, help, counter, values });
         let load = |value: &AtomicU64| number(value.load(Relaxed));
@@ -77,10 +79,10 @@ impl Snapshot {
         source_families(view, &mut add);
 
         let by_sink = |value: &dyn Fn(&crate::forward::SinkStatus) -> f64| {
-            view.sinks.iter().map(|sink| (vec![("sink", sink.name.clone())], value(sink))).collect::<Vec<_>>()
+            now.sinks.iter().map(|sink| (vec![("sink", sink.name.clone())], value(sink))).collect::<Vec<_>>()
         };
         add("sink_delivered", "Verdicts confirmed by the sink", true, by_sink(&|sink| load(&sink.delivered)));
-        let errors = view.sinks.iter().flat_map(|sink| {
+        let errors = now.sinks.iter().flat_map(|sink| {
             Trouble::ALL.map(|trouble| {
                 let labels = vec![("sink", sink.name.clone()), ("kind", trouble.name().to_owned())];
                 (labels, number(sink.link.errors(trouble)))
@@ -108,7 +110,7 @@ impl Snapshot {
         let parts = parts.map(|(part, bytes)| (vec![("part", part.to_owned())], number(bytes)));
         add("memory_bytes", "Memory in use: the whole process (resident), and parts of it", false, parts.to_vec());
         let single = |value: f64| vec![(Vec::new(), value)];
-        add("memory_budget_bytes", "limits.memory", false, single(number(view.memory.budget)));
+        add("memory_budget_bytes", "limits.memory", false, single(number(now.memory.budget)));
         add("store_bytes", "Bytes in use in state-dir", false, single(number(stats.disk_bytes)));
         add("store_budget_bytes", "limits.disk", false, single(number(stats.disk_budget_bytes)));
         #[allow(clippy::cast_precision_loss)]
@@ -120,11 +122,11 @@ impl Snapshot {
         add("store_set_aside", "Damaged stores set aside", false, single(number(stats.set_aside)));
         let panics = single(load(&view.engine.counters().panics));
         add("panics", "Events that made the code panic", true, panics);
-        let manifest = view.bundle.manifest();
+        let manifest = now.bundle.manifest();
         let model = vec![
             ("name", manifest.name.clone()),
             ("version", manifest.version.clone()),
-            ("sha256", model::hex_text(view.bundle.sha256())),
+            ("sha256", model::hex_text(now.bundle.sha256())),
         ];
         add("model_info", "The model in force", false, vec![(model, 1.0)]);
         let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
@@ -173,13 +175,21 @@ fn number(value: u64) -> f64 {
 impl Collector for Snapshot {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         for family in &self.0 {
-            let kind = if family.counter { MetricType::Counter } else { MetricType::Gauge };
-            let mut metric = encoder.encode_descriptor(family.name, family.help, None, kind)?;
+            let (name, unit) = name_and_unit(family.name);
+            let (name, kind) = match name.strip_suffix("_info") {
+                Some(name) => (name, MetricType::Info),
+                None if family.counter => (name, MetricType::Counter),
+                None => (name, MetricType::Gauge),
+            };
+            let mut metric = encoder.encode_descriptor(name, family.help, unit, kind)?;
             for (labels, value) in &family.values {
-                if labels.is_empty() {
+                let labels: Vec<Label> = labels.iter().map(|(name, value)| (*name, escaped(value))).collect();
+                if matches!(kind, MetricType::Info) {
+                    metric.encode_info(&labels)?;
+                } else if labels.is_empty() {
                     write(family.counter, *value, &mut metric)?;
                 } else {
-                    write(family.counter, *value, &mut metric.encode_family(labels)?)?;
+                    write(family.counter, *value, &mut metric.encode_family(&labels)?)?;
                 }
             }
         }
@@ -187,6 +197,53 @@ impl Collector for Snapshot {
     }
 }
 
+/// The unit is told apart from the name, and is its end all the same.
+fn name_and_unit(name: &'static str) -> (&'static str, Option<&'static Unit>) {
+    for (suffix, unit) in [("_seconds", &Unit::Seconds), ("_bytes", &Unit::Bytes)] {
+        if let Some(stem) = name.strip_suffix(suffix) {
+            return (stem, Some(unit));
+        }
+    }
+    (name, None)
+}
+
+/// A label's value as it stands between quotes: a model's version or a decision may hold any character.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
 fn write(counter: bool, value: f64, metric: &mut MetricEncoder<'_>) -> Result<(), fmt::Error> {
     if counter { metric.encode_counter::<NoLabelSet, f64, f64>(&value, None) } else { metric.encode_gauge(&value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_info_and_odd_label_values_are_written_by_the_rules() {
+        let label = |value: &str| vec![("version", value.to_owned())];
+        let families = vec![
+            Family { name: "store_bytes", help: "Bytes", counter: false, values: vec![(Vec::new(), 5.0)] },
+            Family { name: "events", help: "Events", counter: true, values: vec![(label("a"), 2.0)] },
+            Family { name: "model_info", help: "Model", counter: false, values: vec![(label("1\"\\\n2"), 1.0)] },
+        ];
+        let mut registry = Registry::with_prefix("verdictd");
+        registry.register_collector(Box::new(Snapshot(families)));
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        let expected = r#"# HELP verdictd_store_bytes Bytes.
+# TYPE verdictd_store_bytes gauge
+# UNIT verdictd_store_bytes bytes
+verdictd_store_bytes 5.0
+# HELP verdictd_events Events.
+# TYPE verdictd_events counter
+verdictd_events_total{version="a"} 2.0
+# HELP verdictd_model Model.
+# TYPE verdictd_model info
+verdictd_model_info{version="1\"\\\n2"} 1
+# EOF
+"#;
+        assert_eq!(text, expected);
+    }
 }

@@ -1,22 +1,30 @@
 //! What makes it an appliance: wires sources, engine and sinks, shows itself, and ends well.
 
+mod activation;
 mod admin;
 mod allocator;
 mod aside;
 mod build;
+mod change;
 mod clients;
+mod clock;
 mod daemon;
 mod demo;
+mod examine;
 mod intake;
 pub mod log;
 mod metrics;
+mod notify;
+mod reload;
 mod rules;
 mod sinks;
 mod source_options;
 mod sources;
 mod status;
+mod tasks;
 
 pub use build::{BuildError, Built, build};
 pub use daemon::{DaemonError, run};
 pub use demo::demo_config;
+pub use examine::{examine, manifest_faults};
 pub use intake::SourceIntake;

@@ -7,45 +7,94 @@ use crate::config::{self, Compression, Config, FileSink, KafkaSink, MqttSink, Si
 use crate::engine::Engine;
 use crate::forward::{Encoding, Filter, SetAside, SinkStatus, file, kafka, mqtt};
 use crate::store::Store;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::JoinHandle;
 
-/// What every sink is given.
-pub struct Sinks<'a> {
-    pub config: &'a Config,
-    pub store: &'a Arc<Store>,
-    pub engine: &'a Arc<Engine>,
-    pub stop: &'a watch::Sender<bool>,
+/// The sinks that run.
+pub struct Sinks {
+    store: Arc<Store>,
+    aside: Arc<dyn SetAside>,
+    instance: String,
+    running: Vec<Running>,
 }
 
-impl Sinks<'_> {
-    /// Starts one task a sink; gives what they show of themselves.
+struct Running {
+    name: String,
+    status: Arc<SinkStatus>,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Prepared = (String, Arc<SinkStatus>, watch::Sender<bool>, Task);
+
+impl Sinks {
+    #[must_use]
+    pub fn new(config: &Config, store: &Arc<Store>, engine: &Arc<Engine>) -> Self {
+        let aside = Aside { engine: Arc::clone(engine), keep_payload: config.quarantine.payload };
+        let (store, instance) = (Arc::clone(store), config.instance.clone());
+        Self { store, aside: Arc::new(aside), instance, running: Vec::new() }
+    }
+
+    /// Starts those of `sinks` that do not run, a task each. The store must know them.
     ///
     /// # Errors
-    /// When a sink's options are not what the config has checked, which is a bug.
-    pub fn start(&self, tasks: &mut JoinSet<()>) -> Result<Vec<Arc<SinkStatus>>, DaemonError> {
-        let aside: Arc<dyn SetAside> =
-            Arc::new(Aside { engine: Arc::clone(self.engine), keep_payload: self.config.quarantine.payload });
-        let start = |sink: &Sink| {
-            let status = Arc::new(SinkStatus::new(&sink.name, sink.kind.name(), target(&sink.kind)));
-            let (store, stop) = (Arc::clone(self.store), self.stop.subscribe());
-            let (aside, shown) = (Arc::clone(&aside), Arc::clone(&status));
-            match &sink.kind {
-                SinkKind::File(to) => drop(tasks.spawn(file::run(file_options(sink, to), store, shown, stop))),
-                SinkKind::Kafka(to) => {
-                    let options = kafka_options(&self.config.instance, sink, to);
-                    tasks.spawn(kafka::run(options, store, aside, shown, stop));
-                }
-                SinkKind::Mqtt(to) => {
-                    let options = mqtt_options(sink, to)?;
-                    tasks.spawn(mqtt::run(options, store, aside, shown, stop));
-                }
+    /// When a sink's options are not what the config has checked, which is a bug; then none has been started.
+    pub fn start(&mut self, sinks: &[Sink]) -> Result<(), DaemonError> {
+        let new = sinks.iter().filter(|sink| self.running.iter().all(|running| running.name != sink.name));
+        let prepared = new.map(|sink| self.prepare(sink)).collect::<Result<Vec<_>, _>>()?;
+        for (name, status, stop, task) in prepared {
+            self.running.push(Running { name, status, stop, task: tokio::spawn(task) });
+        }
+        Ok(())
+    }
+
+    fn prepare(&self, sink: &Sink) -> Result<Prepared, DaemonError> {
+        let status = Arc::new(SinkStatus::new(&sink.name, sink.kind.name(), target(&sink.kind)));
+        let stop = watch::Sender::new(false);
+        let (store, stopped) = (Arc::clone(&self.store), stop.subscribe());
+        let (aside, shown) = (Arc::clone(&self.aside), Arc::clone(&status));
+        let task: Task = match &sink.kind {
+            SinkKind::File(to) => Box::pin(file::run(file_options(sink, to), store, shown, stopped)),
+            SinkKind::Kafka(to) => {
+                Box::pin(kafka::run(kafka_options(&self.instance, sink, to), store, aside, shown, stopped))
             }
-            Ok(status)
+            SinkKind::Mqtt(to) => Box::pin(mqtt::run(mqtt_options(sink, to)?, store, aside, shown, stopped)),
         };
-        self.config.sinks.iter().map(start).collect()
+        Ok((sink.name.clone(), status, stop, task))
+    }
+
+    /// What those show of themselves, in the order of `sinks`.
+    #[must_use]
+    pub fn statuses(&self, sinks: &[Sink]) -> Vec<Arc<SinkStatus>> {
+        let find = |sink: &Sink| self.running.iter().find(|running| running.name == sink.name);
+        sinks.iter().filter_map(find).map(|running| Arc::clone(&running.status)).collect()
+    }
+
+    /// Ends the sinks of these names: each drains, within its own limit, and leaves the rest in the log. Never cut off:
+    /// what two of one name hand over at once would come twice or out of order.
+    pub async fn stop(&mut self, names: &[String]) {
+        let (ending, staying) = self.running.drain(..).partition(|running| names.contains(&running.name));
+        self.running = staying;
+        end(ending).await;
+    }
+
+    /// Ends all, for a stop of the daemon: each drains what is committed, as far as it gets.
+    pub async fn drain(&mut self) {
+        end(std::mem::take(&mut self.running)).await;
+    }
+}
+
+async fn end(ending: Vec<Running>) {
+    for running in &ending {
+        running.stop.send_replace(true);
+    }
+    for running in ending {
+        drop(running.task.await);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Starts the sources: from the config's table to the source's options, a task each.
 
+use super::activation::Activation;
 use super::clients::list;
 use super::daemon::DaemonError;
 use super::intake::SourceIntake;
@@ -9,8 +10,8 @@ use crate::config::{Config, Content, Endpoint, Source, SourceKind};
 use crate::engine::{Engine, Origin};
 use crate::event::{Budget, Decoder};
 use crate::ingest::{
-    Connections, EventRoutes, Limits, ListenOptions, Listener, Places, SourceStatus, TlsFiles, file, kafka, lines,
-    mqtt, serial, serve, spool,
+    Connections, EventRoutes, Limits, ListenOptions, Places, SourceStatus, TlsFiles, file, kafka, lines, mqtt, serial,
+    serve, spool,
 };
 use crate::model::Bundle;
 use crate::store::Store;
@@ -45,6 +46,8 @@ pub enum Way {
 pub struct Sources<'a> {
     pub config: &'a Config,
     pub bundle: &'a Arc<Bundle>,
+    /// Sockets that the supervisor has opened for it.
+    pub activation: &'a Activation,
     pub store: &'a Arc<Store>,
     pub engine: &'a Arc<Engine>,
     pub budget: &'a Budget,
@@ -54,32 +57,54 @@ pub struct Sources<'a> {
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// What has been started.
+#[derive(Default)]
+pub struct Started {
+    pub views: Vec<SourceView>,
+    /// Their ways into the engine, which change with the model.
+    pub intakes: Vec<Arc<SourceIntake>>,
+}
+
+/// A source that can be started.
+struct Prepared {
+    view: SourceView,
+    intake: Arc<SourceIntake>,
+    task: Task,
+}
+
 impl Sources<'_> {
     /// Starts one task a source, once all of them can be: addresses are bound and secrets read.
     ///
     /// # Errors
     /// When an address cannot be bound or a secret not be read; then none has been started.
-    pub fn start(&self, tasks: &mut JoinSet<()>) -> Result<Vec<SourceView>, DaemonError> {
+    pub fn start(&self, tasks: &mut JoinSet<()>) -> Result<Started, DaemonError> {
         let places = Places::new(self.limits.connections_max);
         let prepared = self.config.sources.iter().map(|source| self.prepare(source, &places));
         let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
-        let (views, ready): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
-        for task in ready {
+        let mut started = Started::default();
+        for Prepared { view, intake, task } in prepared {
+            started.views.push(view);
+            started.intakes.push(intake);
             tasks.spawn(task);
         }
-        Ok(views)
+        Ok(started)
     }
 
-    fn prepare(&self, source: &Source, places: &Places) -> Result<(SourceView, Task), DaemonError> {
+    fn prepare(&self, source: &Source, places: &Places) -> Result<Prepared, DaemonError> {
         let origin = Arc::new(Origin::new(&source.name));
         let intake = Arc::new(self.intake(source, &origin)?);
+        let handle = Arc::clone(&intake);
+        let bind = |endpoint: &Endpoint| {
+            let listener = self.activation.listener(&source.name, &listen_options(endpoint, self.limits))?;
+            Ok::<_, DaemonError>(listener.sharing(places))
+        };
         let (stop, budget) = (self.stop.subscribe(), self.budget.clone());
         let kind = source.kind.name();
         let event_bytes_max = self.config.limits.event.as_usize();
         let status = |from: String| Arc::new(SourceStatus::new(&source.name, kind, from));
         let (task, way, place): (Task, Way, String) = match &source.kind {
             SourceKind::Http(endpoint) => {
-                let listener = Listener::bind(&listen_options(endpoint, self.limits))?.sharing(places);
+                let listener = bind(endpoint)?;
                 let (place, connections) = (listener.address().to_string(), listener.connections());
                 let routes = EventRoutes::new(intake, budget, self.limits.clone());
                 (Box::pin(serve(listener, routes, stop)), Way::Listener(connections), place)
@@ -97,7 +122,7 @@ impl Sources<'_> {
                 reader(status, Box::pin(task))
             }
             SourceKind::Socket(endpoint) => {
-                let listener = Listener::bind(&listen_options(endpoint, self.limits))?.sharing(places);
+                let listener = bind(endpoint)?;
                 let (place, connections) = (listener.address().to_string(), listener.connections());
                 let task = lines::serve(listener, intake, budget, event_bytes_max, stop);
                 (Box::pin(task), Way::Listener(connections), place)
@@ -121,13 +146,14 @@ impl Sources<'_> {
                 reader(status, Box::pin(task))
             }
         };
-        Ok((SourceView { origin, kind, facts: facts(&source.kind, &place), place, way }, task))
+        let view = SourceView { origin, kind, facts: facts(&source.kind, &place), place, way };
+        Ok(Prepared { view, intake: handle, task })
     }
 
     fn intake(&self, source: &Source, origin: &Arc<Origin>) -> Result<SourceIntake, DaemonError> {
         let rules = rules(&source.name, &source.event)?;
         let (event_bytes_max, seed) = (self.config.limits.event.as_usize(), self.store.seed());
-        let decoder = Decoder::new(rules, self.bundle.features().pointers(), event_bytes_max, seed);
+        let decoder = Decoder::new(rules, Arc::clone(self.bundle.features().pointers()), event_bytes_max, seed);
         let decoder = match source.content {
             Content::Events => decoder,
             Content::Labels => decoder.for_labels(),

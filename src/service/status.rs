@@ -1,6 +1,7 @@
 //! `status --json`: one object, a member a part.
 
 use super::admin::View;
+use super::reload::Report;
 use super::sources::{SourceView, Way};
 use crate::forward::SinkStatus;
 use crate::link::{LinkState, Trouble};
@@ -36,29 +37,29 @@ pub fn lag(store: &Store, sink: &str) -> Lag {
 
 /// The whole status.
 pub fn status(view: &View) -> Value {
-    let stats = view.store.stats();
-    let manifest = view.bundle.manifest();
+    let (stats, now) = (view.store.stats(), view.now());
+    let manifest = now.bundle.manifest();
     json!({
         "name": "verdictd",
         "version": env!("CARGO_PKG_VERSION"),
-        "instance": view.config.instance,
+        "instance": now.config.instance,
         "pid": std::process::id(),
         "uptime-seconds": view.started.elapsed().as_secs(),
         "ready": crate::ingest::Admin::ready(view).well,
         "sources": view.sources.iter().map(source).collect::<Vec<_>>(),
-        "sinks": view.sinks.iter().map(|status| sink(&view.store, status)).collect::<Vec<_>>(),
+        "sinks": now.sinks.iter().map(|status| sink(&view.store, status)).collect::<Vec<_>>(),
         "dedup": {
-            "window-seconds": view.config.dedup.window.as_milliseconds() / 1000,
+            "window-seconds": now.config.dedup.window.as_milliseconds() / 1000,
             "window-in-force-seconds": window_in_force_ms(view, &stats) / 1000,
             "cut-by": stats.window_cut_by.map(cut_by),
             "events": stats.committed.saturating_sub(stats.window_floor),
             "index-bytes": stats.index_bytes,
         },
         "memory": {
-            "budget": view.memory.budget,
+            "budget": now.memory.budget,
             "resident": resident_bytes(),
             "requests-in-flight": view.budget.used(),
-            "plan": view.memory.json(),
+            "plan": now.memory.json(),
         },
         "disk": {
             "budget": stats.disk_budget_bytes,
@@ -82,8 +83,9 @@ pub fn status(view: &View) -> Value {
         "model": {
             "name": manifest.name,
             "version": manifest.version,
-            "sha256": model::hex_text(view.bundle.sha256()),
+            "sha256": model::hex_text(now.bundle.sha256()),
         },
+        "reload": now.reload.as_ref().map(Report::json),
         "warnings": warnings(view, &stats),
     })
 }
@@ -157,7 +159,7 @@ fn last_error(link: &LinkState) -> Value {
 /// The dedup window: as configured, unless a budget has cut it to the age of the oldest event still known. (The
 /// store knows that age alone, which in a young store says nothing of the window.)
 pub fn window_in_force_ms(view: &View, stats: &Stats) -> u64 {
-    let configured = view.config.dedup.window.as_milliseconds();
+    let configured = view.now().config.dedup.window.as_milliseconds();
     if stats.window_cut_by.is_some() { stats.window_ms.min(configured) } else { configured }
 }
 
@@ -187,10 +189,13 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
         }
         lines.extend(shown.warnings().into_iter().map(|line| format!("source {}: {line}", shown.name)));
     }
-    for sink in view.sinks.iter().filter(|sink| !sink.link.is_up()) {
+    let now = view.now();
+    for sink in now.sinks.iter().filter(|sink| !sink.link.is_up()) {
         let why = sink.link.last_error().map(|error| error.text).unwrap_or_default();
         lines.push(format!("sink {} is down: {why}", sink.name));
     }
+    lines.extend(now.reload.iter().flat_map(Report::warnings));
+    lines.extend(super::clock::warnings());
     if stats.set_aside > 0 {
         lines.push(format!("{} damaged stores are set aside, in damaged-… in state-dir", stats.set_aside));
     }

@@ -21,6 +21,7 @@
 
 use super::error::StoreError;
 use super::layout::Layout;
+use crate::notice;
 use rustix::fs::FallocateFlags;
 use std::fmt;
 use std::fs::{self, File};
@@ -172,8 +173,8 @@ impl Disk {
         let before = self.room.swap(room as u8, Ordering::Relaxed);
         if before != room as u8 {
             match room {
-                Room::Yes => tracing::info!("new events are taken again"),
-                reason => tracing::error!(%reason, "no new events are taken"),
+                Room::Yes => tracing::info!(kind = notice::INTAKE_RESUMED.kind, "new events are taken again"),
+                reason => tracing::error!(kind = notice::INTAKE_STOPPED.kind, %reason, "no new events are taken"),
             }
         }
         self.tight.store(space.is_tight(), Ordering::Relaxed);
@@ -232,8 +233,14 @@ impl Disk {
     fn halve_ballast(&self) {
         let path = self.layout.ballast();
         match File::options().write(true).open(&path).and_then(|file| file.set_len(BALLAST_BYTES / 2)) {
-            Ok(()) => tracing::error!("the disk is full: half the ballast is given up so that draining can go on"),
-            Err(error) => tracing::error!(%error, "the disk is full and the ballast cannot be given up"),
+            Ok(()) => {
+                let kind = notice::BALLAST_GIVEN_UP.kind;
+                tracing::error!(kind, "the disk is full: half the ballast is given up so that draining can go on");
+            }
+            Err(error) => {
+                let kind = notice::BALLAST_STUCK.kind;
+                tracing::error!(kind, %error, "the disk is full and the ballast cannot be given up");
+            }
         }
     }
 

@@ -37,7 +37,6 @@ pub struct Folded {
     pub first: u64,
     pub second: u64,
     pub next: u64,
-    pub log_ms: u64,
     /// Sequences missing between two chunks.
     pub gaps: Vec<(u64, u64)>,
     chunks: u64,
@@ -51,10 +50,13 @@ pub struct Folded {
 /// Folds the log: one thread reads, this one decodes.
 pub fn fold(medium: &Medium, options: &Options, state: &State, recovery: &mut Recovery) -> Result<Folded, StoreError> {
     let last = medium.last_before(&[keys::LOG + 1])?.and_then(|(key, value)| decode_chunk(&key, &value));
-    let last_ms = last.as_ref().and_then(last_log_ms).unwrap_or(0).max(state.log_ms);
-    let wall_ms = clock::wall_ms();
-    recovery.clock_ahead_ms = wall_ms.saturating_sub(last_ms);
-    let clock = LogClock::start(last_ms, wall_ms, Instant::now());
+    // Log time and wall clock at one moment, the last that is known.
+    let noted = (state.log_ms, state.wall_ms);
+    let (last_ms, wall_ms) = last.as_ref().and_then(last_times).map_or(noted, |last| last.max(noted));
+    // An earlier release noted no wall clock: its log time was one, unless that was stepped while it ran.
+    let wall_ms = if wall_ms == 0 { last_ms } else { wall_ms };
+    recovery.clock_ahead_ms = clock::wall_ms().saturating_sub(wall_ms);
+    let clock = LogClock::start(last_ms, recovery.clock_ahead_ms, Instant::now());
     let window_ms = u64::try_from(options.window.as_millis()).unwrap_or(u64::MAX);
     let mut index = Index::new(options.index_bytes);
     if let Some(last) = &last {
@@ -70,7 +72,6 @@ pub fn fold(medium: &Medium, options: &Options, state: &State, recovery: &mut Re
         first: 0,
         second: u64::MAX,
         next: 1,
-        log_ms: last_ms,
         gaps: Vec::new(),
         chunks: 0,
         records: 0,
@@ -145,6 +146,8 @@ impl Folded {
     }
 }
 
-fn last_log_ms(chunk: &Chunk) -> Option<u64> {
-    chunk.raw_records().last().map(|(_, record)| record.log_ms)
+/// Log time and wall clock of the chunk's last record.
+fn last_times(chunk: &Chunk) -> Option<(u64, u64)> {
+    let (_, record) = chunk.raw_records().last()?;
+    Some((record.log_ms, u64::try_from(record.decided_ms).unwrap_or(0)))
 }

@@ -34,7 +34,7 @@ pub fn forget_sink(dir: &Path, name: &str) -> Result<u64, StoreError> {
     };
     state.next = state.next.max(folded.next);
     state.log_floor = folded.first;
-    state.log_ms = state.log_ms.max(folded.log_ms);
+    state.note_time(&folded.clock);
     state.generation += 1;
     let commit = state.generation << 40;
     let mut batch = Batch::default();

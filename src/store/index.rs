@@ -26,6 +26,12 @@ pub const INDEX_ENTRY_BYTES: u64 = 12;
 /// Slots of a table with few entries.
 const SLOTS_MIN: usize = 8;
 
+/// Events that so many bytes hold.
+fn capacity(budget_bytes: u64) -> u64 {
+    let heads = (PARTITIONS * size_of::<Table>()) as u64;
+    (budget_bytes.saturating_sub(heads) / INDEX_ENTRY_BYTES).clamp(1024, 1 << 31)
+}
+
 /// Fingerprints of the events in the dedup window. Owned by one thread; no locks inside.
 #[derive(Debug)]
 pub struct Index {
@@ -47,13 +53,11 @@ impl Index {
     /// An empty index that stays within `budget_bytes`.
     #[must_use]
     pub fn new(budget_bytes: u64) -> Self {
-        let heads = (PARTITIONS * size_of::<Table>()) as u64;
-        let capacity = (budget_bytes.saturating_sub(heads) / INDEX_ENTRY_BYTES).clamp(1024, 1 << 31);
         Self {
             tables: vec![Table::default(); PARTITIONS].into_boxed_slice(),
             floor: 1,
             newest: 0,
-            capacity,
+            capacity: capacity(budget_bytes),
             slots: 0,
             figures: Arc::default(),
         }
@@ -69,6 +73,12 @@ impl Index {
             self.tables.fill_with(|| Table { slots: vec![0; slots].into_boxed_slice(), used: 0 });
             self.slots = slots * PARTITIONS;
         }
+    }
+
+    /// Stays within another budget from now on. Under a smaller one the oldest expire with the next insertion, and
+    /// tables shrink as they are rebuilt.
+    pub fn set_budget(&mut self, budget_bytes: u64) {
+        self.capacity = capacity(budget_bytes);
     }
 
     /// Where it tells its floor and its size.

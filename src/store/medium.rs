@@ -13,6 +13,7 @@
 //! - Dropping it after a failed write can hang or panic: then it is leaked, the process ends anyway.
 
 use super::error::StoreError;
+use crate::notice;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -46,7 +47,7 @@ struct Watch {
 
 /// The default of [`super::Options::on_stuck`]: says so and ends the process with 74.
 pub fn exit_stuck(what: &str) {
-    tracing::error!("{what}");
+    tracing::error!(kind = notice::STORE_STUCK.kind, "{what}");
     std::process::exit(74);
 }
 

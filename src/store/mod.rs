@@ -43,6 +43,7 @@ mod recover;
 mod salvage;
 mod scan;
 mod shared;
+mod sinks;
 mod state;
 mod stats;
 mod tail;

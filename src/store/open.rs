@@ -9,17 +9,19 @@ use super::label::LabelLog;
 use super::layout::{self, Layout};
 use super::lock::Lock;
 use super::medium::{Batch, Medium};
-use super::options::{Options, SinkStart};
+use super::options::Options;
 use super::recover::{self, Laps, Recovered};
 use super::salvage;
-use super::shared::{Figures, Sink, Store, decode_head};
-use super::state::{self, State};
+use super::shared::{Figures, Store, decode_head};
+use super::sinks::Sinks;
+use super::state;
 use super::stats::Recovery;
 use super::tip::TipFile;
 use super::window::CutAlarm;
 use super::writer::{ENTRY_OVERHEAD, Writer};
+use crate::notice;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 /// An open store.
@@ -49,7 +51,8 @@ pub fn open(options: &Options) -> Result<Opened, StoreError> {
     if !disk::drop_ballast(&Layout::new(&options.dir)) {
         return Err(error);
     }
-    tracing::error!(%error, "the disk is full: the ballast is given up so that the store can be opened");
+    let kind = notice::BALLAST_GIVEN_UP.kind;
+    tracing::error!(kind, %error, "the disk is full: the ballast is given up so that the store can be opened");
     if laps.engine {
         // The engine keeps its file locked in this process: only the next start can use what is free now.
         return Err(error);
@@ -71,10 +74,11 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     }
     state.next = state.next.max(folded.next);
     state.log_floor = folded.first;
-    state.log_ms = state.log_ms.max(folded.log_ms);
+    state.note_time(&folded.clock);
     state.generation += 1;
 
-    let (sinks, orphans) = read_cursors(&medium, options, &state)?;
+    let sinks = Sinks::stored(recover::read_cursors(&medium)?);
+    sinks.declare(&options.sinks, state.log_floor, state.next);
     let quarantined = read_quarantine(&medium)?;
     let (labels, damaged_labels) = read_labels(&medium)?;
     recovery.set_aside_now += damaged_labels;
@@ -110,7 +114,6 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
         tail: Mutex::new(folded.tail),
         committed: tokio::sync::watch::Sender::new(state.next),
         sinks,
-        orphans,
         figures,
         index: Arc::clone(folded.index.figures()),
         disk: Disk::new(layout.clone(), options.disk_bytes, recovery.created),
@@ -143,26 +146,6 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     writer.note_window(time_floor, now_ms);
     laps.lap(recovery, "rest");
     Ok(Opened { store, index: folded.index, writer, recovery: Recovery::default() })
-}
-
-type Cursors = (Vec<Sink>, Vec<(String, u64)>);
-
-fn read_cursors(medium: &Medium, options: &Options, state: &State) -> Result<Cursors, StoreError> {
-    let mut stored = recover::read_cursors(medium)?;
-    let mut sinks = Vec::new();
-    for decl in &options.sinks {
-        let known = stored.iter().position(|(name, _)| *name == decl.name).map(|at| stored.swap_remove(at).1);
-        let next = known.unwrap_or(match decl.start {
-            SinkStart::Oldest => state.log_floor,
-            SinkStart::Newest => state.next,
-        });
-        sinks.push(Sink {
-            name: decl.name.clone(),
-            next: AtomicU64::new(next),
-            stored: AtomicU64::new(known.unwrap_or(0)),
-        });
-    }
-    Ok((sinks, stored))
 }
 
 /// The labels there are, and how many chunks of them are damaged.

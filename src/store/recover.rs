@@ -13,6 +13,7 @@ use super::scan;
 use super::state::{self, FORMAT, State};
 use super::stats::Recovery;
 use super::tip::Tip;
+use crate::notice;
 use std::path::Path;
 use std::time::Instant;
 
@@ -67,7 +68,12 @@ pub fn recover(
     let evidence = match look.damage.first() {
         None => None,
         Some(first) => {
-            tracing::error!(places = look.damage.len(), first, "the store's file is damaged");
+            tracing::error!(
+                kind = notice::STORE_DAMAGED.kind,
+                places = look.damage.len(),
+                first,
+                "the store's file is damaged"
+            );
             Some(salvage::keep_evidence(layout, &look.tail, true)?)
         }
     };
@@ -89,7 +95,8 @@ pub fn recover(
         Err(StoreError::Engine { message, .. }) => message,
         Err(error) => return Err(error),
     };
-    tracing::error!(%loss, "the store lost what was durable: it is rebuilt from what still stands in its file");
+    let kind = notice::STORE_REBUILT.kind;
+    tracing::error!(kind, error = %loss, "the store lost what was durable: it is rebuilt from what still stands in its file");
     let evidence = evidence.map_or_else(|| salvage::keep_evidence(layout, &look.tail, false), Ok)?;
     match rebuild(layout, options, &evidence, recovery, laps)? {
         Some(medium) => open_rebuilt(medium, layout, options, recovery, laps),

@@ -27,6 +27,7 @@ use super::record::NewRecord;
 use super::scan;
 use super::state::{self, FORMAT, State};
 use super::tip::Tip;
+use crate::notice;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -143,7 +144,7 @@ pub fn keep_evidence(layout: &Layout, tail: &[u8], whole: bool) -> Result<PathBu
         let copy = damaged.join("db");
         let copied = fs::copy(layout.db(), &copy).and_then(|_| fs::File::open(&copy)?.sync_all());
         if let Err(error) = copied {
-            tracing::warn!(%error, "the damaged file could not be copied before it is opened");
+            tracing::warn!(kind = notice::EVIDENCE_NOT_KEPT.kind, %error, "the damaged file could not be copied before it is opened");
             let _ = fs::remove_file(&copy);
         }
         layout::sync_dir(&damaged)?;

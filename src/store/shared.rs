@@ -8,23 +8,16 @@ use super::keys;
 use super::label::{self, Label};
 use super::lock::Lock;
 use super::medium::Medium;
+use super::options::SinkDecl;
 use super::quarantine::{self, QuarantineEntry, QuarantineInfo};
+use super::sinks::{Sink, Sinks};
 use super::state;
 use super::stats::{Stats, WindowCut};
 use super::tail::Tail;
+use crate::notice;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
-
-/// A sink's place in the log.
-#[derive(Debug)]
-pub(crate) struct Sink {
-    pub name: String,
-    /// The next sequence it wants.
-    pub next: AtomicU64,
-    /// What of that is stored.
-    pub stored: AtomicU64,
-}
 
 /// Figures kept by the writer.
 #[derive(Debug, Default)]
@@ -57,8 +50,7 @@ pub struct Store {
     pub(crate) seed: u64,
     pub(crate) tail: Mutex<Tail>,
     pub(crate) committed: watch::Sender<u64>,
-    pub(crate) sinks: Vec<Sink>,
-    pub(crate) orphans: Vec<(String, u64)>,
+    pub(crate) sinks: Sinks,
     pub(crate) figures: Figures,
     pub(crate) index: Arc<IndexFigures>,
     pub(crate) disk: Disk,
@@ -158,8 +150,14 @@ impl Store {
         self.sink(sink).map(|sink| sink.stored.load(Ordering::Acquire))
     }
 
-    fn sink(&self, name: &str) -> Result<&Sink, StoreError> {
-        self.sinks.iter().find(|sink| sink.name == name).ok_or_else(|| StoreError::NoSuchSink(name.to_owned()))
+    /// Puts these sinks in force, from now on. A sink that is no longer among them keeps its cursor and holds nothing
+    /// back; one that comes again goes on from there, or from the oldest verdict that is still kept.
+    pub fn declare_sinks(&self, sinks: &[SinkDecl]) {
+        self.sinks.declare(sinks, self.figures.log_floor.load(Ordering::Relaxed), self.committed());
+    }
+
+    fn sink(&self, name: &str) -> Result<Arc<Sink>, StoreError> {
+        self.sinks.find(name).ok_or_else(|| StoreError::NoSuchSink(name.to_owned()))
     }
 
     /// The oldest sequence in the dedup window: [`super::Index::expire`] wants it before each batch.
@@ -245,7 +243,7 @@ impl Store {
             labels: load(&figures.labels),
             set_aside: load(&figures.set_aside),
             lost: load(&figures.lost),
-            orphan_cursors: self.orphans.clone(),
+            orphan_cursors: self.sinks.retired(),
             blobs: self.blobs,
             failed: self.medium.failed().map(str::to_owned),
         }
@@ -259,7 +257,8 @@ impl Store {
 fn decode_or_tell(key: &[u8], value: &[u8]) -> Option<Arc<Chunk>> {
     let chunk = decode_chunk(key, value);
     if chunk.is_none() {
-        tracing::error!(sequence = keys::log_first(key), "a chunk of the log is damaged and passed over");
+        let (kind, sequence) = (notice::CHUNK_DAMAGED.kind, keys::log_first(key));
+        tracing::error!(kind, sequence, "a chunk of the log is damaged and passed over");
     }
     chunk.map(Arc::new)
 }

@@ -14,12 +14,16 @@
 //! quarantine    varint  next entry's sequence;  varint  entries below it were evicted
 //! log time      varint  last known log time, milliseconds
 //! disk floor    varint  sequences below it left the dedup window early, for the disk budget; 0 where missing
+//! wall time     varint  the wall clock when the log time was noted, milliseconds since 1970; 0 where not known
 //! ```
 
+use super::clock::{self, LogClock};
 use super::codec::{Malformed, Reader, put_bytes, put_varint};
 
 /// Version of the store's layout.
 pub const FORMAT: u32 = 1;
+/// A step of the wall clock that is worth a write of the state.
+const STEP_MS_MIN: u64 = 10_000;
 /// Name of the meta entry.
 pub const STATE: &str = "state";
 /// Longest source offset, bytes.
@@ -36,12 +40,25 @@ pub struct State {
     pub quarantine_floor: u64,
     pub log_ms: u64,
     pub disk_floor: u64,
+    pub wall_ms: u64,
 }
 
 impl State {
     /// The state of a new store.
     pub fn new(seed: u64) -> Self {
         Self { format: FORMAT, seed, log_floor: 1, next: 1, quarantine_next: 1, quarantine_floor: 1, ..Self::default() }
+    }
+
+    /// Notes what both clocks say: at the next open, the wall clock's advance since then is the time that passed.
+    pub fn note_time(&mut self, clock: &LogClock) {
+        self.log_ms = self.log_ms.max(clock.now_ms());
+        self.wall_ms = clock::wall_ms();
+    }
+
+    /// Whether the wall clock was stepped since the times were noted, so that they would mislead the next open.
+    pub fn is_time_stale(&self, clock: &LogClock) -> bool {
+        let passed = clock.now_ms().saturating_sub(self.log_ms);
+        clock::wall_ms().abs_diff(self.wall_ms.saturating_add(passed)) > STEP_MS_MIN
     }
 
     pub fn encode(&self) -> Vec<u8> {
@@ -57,6 +74,7 @@ impl State {
             self.quarantine_floor,
             self.log_ms,
             self.disk_floor,
+            self.wall_ms,
         ] {
             put_varint(&mut out, number);
         }
@@ -82,9 +100,15 @@ impl State {
             quarantine_next: reader.varint()?,
             quarantine_floor: reader.varint()?,
             log_ms: reader.varint()?,
-            disk_floor: if reader.rest().is_empty() { 0 } else { reader.varint()? },
+            disk_floor: varint_or_0(&mut reader)?,
+            wall_ms: varint_or_0(&mut reader)?,
         })
     }
+}
+
+/// What earlier releases did not write.
+fn varint_or_0(reader: &mut Reader<'_>) -> Result<u64, Malformed> {
+    if reader.rest().is_empty() { Ok(0) } else { reader.varint() }
 }
 
 /// Name of the meta entry that lists the sequences known to be missing.

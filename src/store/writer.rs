@@ -13,10 +13,12 @@ use super::merge::{Merged, SmallRun};
 use super::options::WhenFull;
 use super::quarantine;
 use super::shared::Store;
+use super::sinks::Sink;
 use super::state::{self, OFFSET_BYTES_MAX, State};
 use super::stats::WindowCut;
 use super::tip::{Tip, TipFile};
 use super::window::{CutAlarm, Window};
+use crate::notice;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,7 +58,7 @@ pub struct Writer {
 struct Pending {
     batch: Batch,
     bytes: u64,
-    cursors: Vec<(usize, u64)>,
+    cursors: Vec<(Arc<Sink>, u64)>,
     /// Bytes of each new chunk in the log.
     log_bytes: Vec<u64>,
     empty: bool,
@@ -152,7 +154,6 @@ impl Writer {
     pub fn close(mut self) -> Result<(), StoreError> {
         let mut pending = Pending { empty: true, ..Pending::default() };
         self.commit += 1;
-        self.state.log_ms = self.state.log_ms.max(self.clock.now_ms());
         self.state_age = STATE_EVERY;
         self.housekeep(0, &mut pending)?;
         self.write(pending, &[]).map(drop)
@@ -212,7 +213,11 @@ impl Writer {
         }
         if evicted > 0 {
             figures.quarantine_evicted.fetch_add(evicted, Ordering::Relaxed);
-            tracing::warn!(evicted, "the quarantine is over its budget: its oldest entries were removed");
+            tracing::warn!(
+                kind = notice::QUARANTINE_EVICTED.kind,
+                evicted,
+                "the quarantine is over its budget: its oldest entries were removed"
+            );
         }
         if !sequences.is_empty() || evicted > 0 {
             self.state_age = STATE_EVERY;
@@ -242,13 +247,15 @@ impl Writer {
     fn housekeep(&mut self, chunks: usize, pending: &mut Pending) -> Result<(), StoreError> {
         let store = Arc::clone(&self.store);
         let mut delivered = u64::MAX;
-        for (n, sink) in store.sinks.iter().enumerate() {
+        for sink in store.sinks.all() {
             let next = sink.next.load(Ordering::Acquire);
-            delivered = delivered.min(next);
+            if sink.is_declared() {
+                delivered = delivered.min(next);
+            }
             if next != sink.stored.load(Ordering::Relaxed) {
                 let body = state::encode_cursor(&sink.name, next);
                 pending.insert(&keys::named(keys::CURSOR, &sink.name), frame::wrap(Kind::Cursor, self.commit, &body));
-                pending.cursors.push((n, next));
+                pending.cursors.push((sink, next));
             }
         }
         // A chunk that this batch inserts stands under a key that trimming would find in the log and remove.
@@ -261,8 +268,9 @@ impl Writer {
             self.live = self.live.saturating_sub(bytes);
         }
         store.figures.labels.store(self.labels.count(), Ordering::Relaxed);
-        if self.state_age >= STATE_EVERY {
+        if self.state_age >= STATE_EVERY || self.state.is_time_stale(&self.clock) {
             self.state_age = 0;
+            self.state.note_time(&self.clock);
             let body = self.state.encode();
             pending.insert(&keys::named(keys::META, state::STATE), frame::wrap(Kind::Meta, self.commit, &body));
         }
@@ -352,16 +360,16 @@ impl Writer {
         };
         figures.window_cut.store(number, Ordering::Relaxed);
         if let Some(cut) = self.alarm.of(cut, window_ms, now_ms) {
-            let (by, seconds) = (cut.budget(), window_ms / 1000);
-            tracing::warn!(by, seconds, "the dedup window is cut: older repeats are taken for new events");
+            let (kind, by, seconds) = (notice::WINDOW_CUT.kind, cut.budget(), window_ms / 1000);
+            tracing::warn!(kind, by, seconds, "the dedup window is cut: older repeats are taken for new events");
         }
     }
 
     fn write(&mut self, pending: Pending, chunks: &[Arc<Chunk>]) -> Result<u64, StoreError> {
         let store = Arc::clone(&self.store);
         store.medium.write(pending.batch)?;
-        for (n, next) in pending.cursors {
-            store.sinks[n].stored.store(next, Ordering::Release);
+        for (sink, next) in pending.cursors {
+            sink.stored.store(next, Ordering::Release);
         }
         if let Some(last) = chunks.last() {
             self.state.next = last.next();
@@ -375,7 +383,6 @@ impl Writer {
             store.committed.send_replace(last.next());
             for (chunk, bytes) in chunks.iter().zip(&pending.log_bytes) {
                 self.window.note(chunk.first(), chunk.log_ms());
-                self.state.log_ms = self.state.log_ms.max(chunk.log_ms());
                 if self.second == u64::MAX && chunk.first() > self.state.log_floor {
                     self.second = chunk.first();
                 }

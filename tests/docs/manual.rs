@@ -53,8 +53,9 @@ pub const VARIABLES: &[(&str, &[&str], &str)] = &[
 /// Pages beside `verdictd`(1), of interest to who reads a command's.
 fn related(name: &str) -> &'static [&'static str] {
     match name {
-        "run" => &["check", "status", "store"],
-        "check" => &["init", "run"],
+        "run" => &["check", "reload", "status", "store"],
+        "reload" => &["check", "status", "run"],
+        "check" => &["init", "reload", "run"],
         "init" => &["check"],
         "send" => &["simulate", "run"],
         "score" => &["model", "simulate"],
@@ -62,7 +63,7 @@ fn related(name: &str) -> &'static [&'static str] {
         "status" => &["store", "quarantine"],
         "store" => &["quarantine", "status"],
         "quarantine" => &["store", "status"],
-        "model" => &["score", "check"],
+        "model" => &["score", "check", "reload"],
         "demo" => &["bench", "init"],
         "bench" => &["demo"],
         _ => &["run", "status"],

@@ -31,7 +31,12 @@ fn every_metric_and_label_is_in_the_readme_and_none_else() {
     let mut exposed = BTreeSet::new();
     for line in page.lines() {
         let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) else { continue };
-        let name = if kind == "counter" { format!("{name}_total") } else { name.to_owned() };
+        let suffix = match kind {
+            "counter" => "_total",
+            "info" => "_info",
+            _ => "",
+        };
+        let name = format!("{name}{suffix}");
         let row = row(&readme, &name).unwrap_or_else(|| panic!("{name} is not in the README"));
         for sample in page.lines().filter(|line| line.starts_with(&format!("{name}{{"))) {
             let labels = &sample[name.len() + 1..sample.rfind('}').expect("the labels' end")];

@@ -27,7 +27,7 @@ impl Intake for Gate {
         self.inner.submit(submission).await
     }
 
-    fn assemble(&self) -> Assembly<'_> {
+    fn assemble(&self) -> Assembly {
         self.inner.assemble()
     }
 

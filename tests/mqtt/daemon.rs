@@ -130,3 +130,37 @@ fn one_dead_broker_holds_up_neither_the_other_nor_the_source() {
     poll(WATCHDOG, || (lag("dead") == Some(0.0)).then_some(())).expect("no lag");
     assert!(daemon.stop().success());
 }
+
+/// What the sink has confirmed is known at the next start, also when it stopped while verdicts were on their way.
+#[test]
+fn a_clean_stop_under_load_sends_nothing_twice_at_the_next_start() {
+    for protocol in ["5", "3.1.1"] {
+        let broker = Mosquitto::start(&Setup::default());
+        let mut site = Site::new();
+        site.set("sinks.bank.type", "\"mqtt\"")
+            .set("sinks.bank.broker", &format!("\"mqtt://127.0.0.1:{}\"", broker.port()))
+            .set("sinks.bank.protocol", &format!("{protocol:?}"))
+            .set("sinks.bank.topic", "\"verdicts\"");
+        let listener = Listener::start(broker.port(), "verdicts");
+        let mut sent = 0;
+        for _ in 0..3 {
+            let daemon = Daemon::start(&site);
+            let lines: Vec<String> = (sent..sent + 2_000).map(event).collect();
+            let reply = daemon.client().post(super::support::http::NDJSON, lines.join("\n")).unwrap();
+            assert_eq!((reply.status, reply.lines().len()), (200, 2_000));
+            sent += 2_000;
+            // Most of them are still on their way.
+            assert!(daemon.stop().success());
+        }
+        assert_eq!(listener.check(0..sent), 0, "MQTT {protocol}: sent twice");
+        let daemon = Daemon::start(&site);
+        let idle = poll(WATCHDOG, || {
+            (daemon.metric("verdictd_sink_lag_events{sink=\"bank\"}") == Some(0.0)
+                && daemon.status()["sinks"].as_array()?.iter().all(|sink| sink["state"] == "up"))
+            .then_some(())
+        });
+        assert!(idle.is_some(), "{}", daemon.status());
+        assert!(daemon.stop().success());
+        assert_eq!(listener.check(0..sent), 0, "MQTT {protocol}: sent twice at the last start");
+    }
+}

@@ -65,7 +65,8 @@ impl Rig {
             source: SourceRule::Fixed(SOURCE.to_owned()),
             key: KeyRule { pointers: vec![pointer("/key")], hmac_key: None, fixed: None },
         };
-        let decoder = Decoder::new(rules, bundle.features().pointers(), EVENT_BYTES_MAX, opened.store.seed());
+        let decoder =
+            Decoder::new(rules, Arc::clone(bundle.features().pointers()), EVENT_BYTES_MAX, opened.store.seed());
         let store = Arc::clone(&opened.store);
         let parts = Parts {
             store: opened.store,

@@ -13,6 +13,8 @@ pub struct Site {
     sink: PathBuf,
     /// Values of the config's tables, by `table.key`, as TOML text.
     settings: Vec<(String, String)>,
+    /// Of what runs here, besides the test's own.
+    environment: Vec<(String, String)>,
 }
 
 impl Site {
@@ -21,7 +23,7 @@ impl Site {
         let folder = tempfile::Builder::new().prefix("verdictd-").tempdir().expect("a temporary folder");
         let state = folder.path().join("state");
         let sink = folder.path().join("verdicts").join("verdicts.ndjson");
-        let site = Self { folder, state, sink, settings: Vec::new() };
+        let site = Self { folder, state, sink, settings: Vec::new(), environment: Vec::new() };
         bundle::write(&site.bundle(), "test", "1");
         std::fs::create_dir_all(site.sink.parent().unwrap_or(site.path())).expect("the sink's folder");
         site.write_config();
@@ -68,6 +70,12 @@ impl Site {
         self
     }
 
+    /// Sets a variable of the environment of what runs here.
+    pub fn env(&mut self, name: &str, value: &str) -> &mut Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// Writes the config: every test's defaults, then what it has set.
     fn write_config(&self) {
         let quoted = |path: PathBuf| format!("{:?}", path.display().to_string());
@@ -95,6 +103,7 @@ impl Site {
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_verdictd"));
         command.args(arguments).env_remove("RUST_LOG").current_dir(self.path());
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 

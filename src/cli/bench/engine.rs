@@ -78,7 +78,7 @@ fn decoded(bundle: &model::Bundle, seed: u64) -> Result<Vec<EventBatch>, String>
         source: SourceRule::Fixed("bench".to_owned()),
         key: KeyRule { pointers: vec![pointer("/CUSTOMER_ID")?], hmac_key: None, ..KeyRule::default() },
     };
-    let decoder = Decoder::new(rules, bundle.features().pointers(), 1 << 18, seed);
+    let decoder = Decoder::new(rules, Arc::clone(bundle.features().pointers()), 1 << 18, seed);
     let mut requests = Requests::new(BATCH_EVENTS, 9);
     let mut batches = Vec::new();
     for _ in 0..EVENTS / BATCH_EVENTS {

@@ -13,6 +13,7 @@ use crate::{
 use bytes::Bytes;
 use std::{
     io::{BufRead, Write},
+    sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -27,7 +28,7 @@ pub(super) fn score(
     out: &mut Output<'_>,
 ) -> Result<(), Failure> {
     let id = rules.id.clone();
-    let decoder = Decoder::new(rules, bundle.features().pointers(), EVENT_BYTES_MAX, 0);
+    let decoder = Decoder::new(rules, Arc::clone(bundle.features().pointers()), EVENT_BYTES_MAX, 0);
     let mut slice = Slice {
         bundle,
         scorer: bundle.scorer(BATCH_EVENTS_MAX),

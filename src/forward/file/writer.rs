@@ -4,6 +4,7 @@ use super::resume::resume;
 use super::rotate::{free_name, rotated, sync_folder};
 use super::{FileError, Options, SinkStatus, WRITE_BYTES_MAX};
 use crate::link::Trouble;
+use crate::notice;
 use crate::store::Store;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -129,6 +130,7 @@ impl FileSink {
             }
             let aside = free_name(path, SystemTime::now(), resumed.cursor.saturating_sub(1));
             tracing::warn!(
+                kind = notice::FILE_PUT_ASIDE.kind,
                 sink = self.options.name,
                 file = %aside.display(),
                 "put aside a file with verdicts that the store does not hold as they are there"
@@ -138,6 +140,7 @@ impl FileSink {
         }
         if resumed.rest > 0 {
             tracing::warn!(
+                kind = notice::TORN_LINES.kind,
                 sink = self.options.name,
                 bytes = resumed.rest,
                 "cut off lines that were not whole after the last stop; they are written again"
@@ -174,7 +177,8 @@ impl FileSink {
                     self.buffer.truncate(start);
                     self.status.link.note(Trouble::Poison, "internal error: a verdict cannot be rendered");
                     let sequence = record.verdict.sequence;
-                    tracing::error!(sink = self.options.name, sequence, "a bug: this verdict cannot be written");
+                    let (kind, sink) = (notice::VERDICT_UNWRITABLE.kind, &self.options.name);
+                    tracing::error!(kind, sink, sequence, "a bug: this verdict cannot be written");
                     continue;
                 }
                 self.buffer.push(b'\n');
@@ -210,7 +214,8 @@ impl FileSink {
         if let Some(keep) = self.options.rotation.keep {
             let files = rotated(path)?;
             for old in files.iter().take(files.len().saturating_sub(keep)) {
-                tracing::info!(sink = self.options.name, file = %old.display(), "removing the oldest rotated file");
+                let (kind, sink) = (notice::FILE_REMOVED.kind, &self.options.name);
+                tracing::info!(kind, sink, file = %old.display(), "removing the oldest rotated file");
                 std::fs::remove_file(old).map_err(fail("cannot remove a rotated file of"))?;
             }
         }

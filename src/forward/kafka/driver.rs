@@ -163,10 +163,11 @@ impl Driver {
         };
         let next = poison.sequence + 1;
         if let Some(entry) = self.entry(&poison) {
+            let event_id = entry.id.clone();
             if self.aside.set_aside(entry, &self.options.name, next).await.is_err() {
                 return false;
             }
-            self.status.poisoned(poison.sequence, &poison.reason);
+            self.status.poisoned(poison.sequence, event_id.as_deref(), &poison.reason);
         }
         session.pass(next);
         session.below = self.widths.now().below();

@@ -229,10 +229,11 @@ impl Session<'_> {
         while let Some(first) = self.poison.first_entry().filter(|first| self.flight.first() == Some(*first.key())) {
             let (sequence, reason) = first.remove_entry();
             let entry = self.entry(sequence, &reason)?;
+            let event_id = entry.id.clone();
             if self.work.aside.set_aside(entry, &self.work.options.name, sequence + 1).await.is_err() {
                 return Ok(false);
             }
-            self.work.status.poisoned(sequence, &reason);
+            self.work.status.poisoned(sequence, event_id.as_deref(), &reason);
             if self.work.refused.sequence == sequence {
                 *self.work.refused = Refused::default();
             }

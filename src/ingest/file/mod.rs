@@ -22,6 +22,7 @@ mod tests;
 use super::files::{Ended, Format, Place, Pump, blocking};
 use super::{Budget, Intake, SourceStatus};
 use crate::link::{Backoff, Trouble};
+use crate::notice;
 use follower::{Fault, Follower, Look};
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::watch;
@@ -235,6 +236,6 @@ impl<I: Intake> Work<I> {
 
     fn gap(&self, what: &str) {
         self.status.add("gaps", 1);
-        tracing::warn!(source = self.options.name, "{what}");
+        tracing::warn!(kind = notice::SOURCE_GAP.kind, source = self.options.name, "{what}");
     }
 }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Records and the places behind them.
-pub(super) struct Gathering<'a> {
-    pub assembly: Assembly<'a>,
+pub(super) struct Gathering {
+    pub assembly: Assembly,
     permit: Option<Permit>,
     /// How far it reads each partition that it reads, by the offset's name.
     marks: Vec<(Arc<str>, Mark)>,
@@ -26,8 +26,8 @@ pub(super) struct Batch {
     pub places: Vec<(Arc<str>, i64)>,
 }
 
-impl<'a> Gathering<'a> {
-    pub fn new(assembly: Assembly<'a>) -> Self {
+impl Gathering {
+    pub fn new(assembly: Assembly) -> Self {
         Self { assembly, permit: None, marks: Vec::new() }
     }
 

@@ -9,6 +9,7 @@ use crate::event::Budget;
 use crate::ingest::{Intake, Problem, SourceStatus, until_taken};
 use crate::link::kafka::trouble_of_global;
 use crate::link::{Backoff, Trouble};
+use crate::notice;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::message::{BorrowedMessage, Message};
@@ -47,7 +48,7 @@ pub(super) struct Reader<'a, I: Intake> {
     pub(super) partitions: Vec<Partition>,
     /// The last record's partition, by index.
     last: usize,
-    pub(super) gathering: Gathering<'a>,
+    pub(super) gathering: Gathering,
     pub(super) flight: Option<Flight<'a>>,
     /// A batch was not taken: nothing may be handed in behind it, its offsets would pass over what is missing.
     is_broken: bool,
@@ -182,7 +183,8 @@ impl<'a, I: Intake> Reader<'a, I> {
                 Trouble::Configuration if self.is_of_one_topic(code) => {
                     self.status.warn("topic", Some(text.clone()));
                     self.status.link.note(Trouble::Configuration, &text);
-                    tracing::error!(source = self.options.name, error = text, "a topic cannot be read; the others are");
+                    let (kind, source) = (notice::TOPIC_UNREADABLE.kind, &self.options.name);
+                    tracing::error!(kind, source, error = text, "a topic cannot be read; the others are");
                 }
                 Trouble::Configuration => {
                     if matches!(code, Code::Authentication | Code::SSL) {

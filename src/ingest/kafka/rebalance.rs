@@ -6,6 +6,7 @@ use super::reader::Reader;
 use super::{Failure, OnGap};
 use crate::ingest::Intake;
 use crate::link::Trouble;
+use crate::notice;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::{Offset, TopicPartitionList};
 use std::collections::HashMap;
@@ -162,7 +163,7 @@ impl<I: Intake> Reader<'_, I> {
             self.status.warn("gap", Some(text.clone()));
             if self.options.on_gap == OnGap::Stop {
                 self.status.link.note(Trouble::Configuration, &text);
-                tracing::error!(source, "{text}");
+                tracing::error!(kind = notice::SOURCE_STOPPED.kind, source, "{text}");
                 partition.state = State::Stopped;
                 if partition.is_assigned {
                     partition.is_assigned = false;
@@ -173,7 +174,7 @@ impl<I: Intake> Reader<'_, I> {
                 }
                 return None;
             }
-            tracing::warn!(source, "{text}");
+            tracing::warn!(kind = notice::SOURCE_GAP.kind, source, "{text}");
         }
         partition.state = State::Reading;
         if found.gap.is_some() || wanted.is_none() {

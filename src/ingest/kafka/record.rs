@@ -20,7 +20,7 @@ pub(super) enum Reading {
 }
 
 /// Puts a record into the batch. `id` is its default one, if it has one.
-pub(super) fn push(assembly: &mut Assembly<'_>, message: &BorrowedMessage<'_>, id: Option<&str>) {
+pub(super) fn push(assembly: &mut Assembly, message: &BorrowedMessage<'_>, id: Option<&str>) {
     let value = message.payload().unwrap_or_default();
     let headers = message.headers().into_iter().flat_map(Headers::iter);
     let reading = if value.is_empty() {

@@ -15,7 +15,7 @@ const PIECE_BYTES: usize = 16 << 10;
 pub(super) struct Gathering<'a, I: Intake> {
     intake: &'a I,
     /// Begun with the first message, whose arrival is the time of all.
-    assembly: Option<Assembly<'a>>,
+    assembly: Option<Assembly>,
     /// Packet ids, in the order in which messages came; those of a connection that is gone are not in it.
     acks: Vec<u16>,
     paid: Option<Permit>,

@@ -7,6 +7,7 @@ use super::{Options, stopped};
 use crate::ingest::{Budget, Exhausted, Intake, Permit, Problem, SourceStatus, until_taken};
 use crate::link::Trouble;
 use crate::link::mqtt::{Connection, Granted, Inbound, Message, MqttError, Session as Kept, is_refusal, named_reason};
+use crate::notice;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
@@ -149,6 +150,7 @@ impl<I: Intake> Session<'_, '_, I> {
             let source = &options.name;
             self.state.status.add("sessions-lost", 1);
             tracing::warn!(
+                kind = notice::SESSION_LOST.kind,
                 source,
                 "the broker has not kept the session: what came for it since is lost, if anything did"
             );
@@ -287,7 +289,8 @@ impl<I: Intake> Session<'_, '_, I> {
         }
         if retained > 0 {
             self.state.status.add("retained", retained);
-            tracing::info!(source = self.state.options.name, retained, "retained messages came: events like others");
+            let (kind, source) = (notice::RETAINED_MESSAGES.kind, &self.state.options.name);
+            tracing::info!(kind, source, retained, "retained messages came: events like others");
         }
         Ok(())
     }

@@ -29,6 +29,7 @@ pub use splitter::{Piece, Splitter};
 use super::files::blocking;
 use super::{Budget, Intake, SourceStatus};
 use crate::link::{Backoff, Trouble};
+use crate::notice;
 use session::Session;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::watch;
@@ -122,7 +123,7 @@ pub async fn run<I: Intake>(
 ) {
     if options.reply == Reply::None {
         let warning = "reply = \"none\": what the device sends while verdictd is down or restarts is lost";
-        tracing::warn!(source = options.name, "{warning}");
+        tracing::warn!(kind = notice::SOURCE_LOSSY.kind, source = options.name, "{warning}");
         status.warn("reply", Some(warning.to_owned()));
     }
     let session = Session { options: options.clone(), intake, budget, status: Arc::clone(&status) };

@@ -21,6 +21,7 @@ mod tests;
 use super::files::{Ended, Format, Place, Pump, blocking};
 use super::{Budget, Intake, SourceStatus};
 use crate::link::{Backoff, Trouble};
+use crate::notice;
 use folder::Folder;
 use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 use taken::{Taken, Unfit};
@@ -193,7 +194,8 @@ impl<I: Intake> Work<I> {
         pump.settle().await?;
         self.kept = None;
         self.status.add("failed-files", 1);
-        tracing::error!(source = self.options.name, file = %name.display(), reason, "a file cannot be taken: set aside");
+        let (kind, source) = (notice::SPOOL_FILE_FAILED.kind, &self.options.name);
+        tracing::error!(kind, source, file = %name.display(), error = reason, "a file cannot be taken: set aside");
         self.put_away(move |folder| folder.failed(&name, &reason)).await
     }
 

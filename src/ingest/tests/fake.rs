@@ -117,7 +117,7 @@ impl Intake for Fake {
         Ok(FakeAnswer { outcomes, permit })
     }
 
-    fn assemble(&self) -> crate::event::Assembly<'_> {
+    fn assemble(&self) -> crate::event::Assembly {
         panic!("servers have no use for it")
     }
 

@@ -169,7 +169,7 @@ async fn listeners_share_their_places() {
     let serve = || {
         let listener = Listener::bind(&tcp()).unwrap().sharing(&places);
         let listen = listener.address().clone();
-        tokio::spawn(serve(listener, AdminRoutes(Arc::new(Pages)), stop.subscribe()));
+        tokio::spawn(serve(listener, AdminRoutes { admin: Arc::new(Pages), may_reload: false }, stop.subscribe()));
         listen
     };
     let (one, other) = (serve(), serve());
@@ -248,6 +248,10 @@ async fn a_token_is_required_where_one_is_set() {
 struct Pages;
 
 impl Admin for Pages {
+    async fn reload(&self) -> Option<crate::ingest::Reloaded> {
+        Some(crate::ingest::Reloaded { taken: true, body: b"{}".to_vec() })
+    }
+
     fn metrics(&self) -> Vec<u8> {
         b"# EOF\n".to_vec()
     }
@@ -270,7 +274,8 @@ async fn the_admin_pages_are_served() {
     let listener = Listener::bind(&tcp()).unwrap();
     let (listen, connections) = (listener.address().clone(), listener.connections());
     let stop = watch::Sender::new(false);
-    let task = tokio::spawn(serve(listener, AdminRoutes(Arc::new(Pages)), stop.subscribe()));
+    let task =
+        tokio::spawn(serve(listener, AdminRoutes { admin: Arc::new(Pages), may_reload: false }, stop.subscribe()));
     let mut peer = Peer::new(connect_tcp(&listen).await);
     for (path, status, body) in [
         ("/metrics", 200, "# EOF\n"),

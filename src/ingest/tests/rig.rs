@@ -46,7 +46,8 @@ impl Rig {
             source: SourceRule::Fixed("pos".to_owned()),
             key: KeyRule { pointers: vec![pointer("/key")], ..KeyRule::default() },
         };
-        let decoder = Decoder::new(rules, bundle.features().pointers(), EVENT_BYTES_MAX, opened.store.seed());
+        let decoder =
+            Decoder::new(rules, Arc::clone(bundle.features().pointers()), EVENT_BYTES_MAX, opened.store.seed());
         let store = Arc::clone(&opened.store);
         let parts = Parts {
             store: opened.store,

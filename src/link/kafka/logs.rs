@@ -4,6 +4,7 @@
 //! broken link makes many of them. So each kind (`facility`, in the library's words) is let through once a
 //! minute at its own level, and the others only at the level `debug`.
 
+use crate::notice;
 use rdkafka::config::RDKafkaLogLevel as Level;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -36,7 +37,9 @@ impl LogValve {
             _ if facility == "CONFWARN" => tracing::debug!(owner, facility, text, "Kafka client"),
             Level::Debug | Level::Info | Level::Notice => tracing::debug!(owner, facility, text, "Kafka client"),
             // Its errors are not ours: it goes on trying.
-            _ if self.is_due(facility, Instant::now()) => tracing::warn!(owner, facility, text, "Kafka client"),
+            _ if self.is_due(facility, Instant::now()) => {
+                tracing::warn!(kind = notice::KAFKA_CLIENT.kind, owner, facility, text, "Kafka client");
+            }
             _ => tracing::debug!(owner, facility, text, "Kafka client"),
         }
     }

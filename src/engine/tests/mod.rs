@@ -1,7 +1,9 @@
 //! One event, one verdict: dedup, conflicts and rounds, over a real store and the shipped model.
 
+mod swap;
+
 use super::*;
-use crate::event::{Decoder, Form, IdentityRules, KeyRule, Pointer, SourceRule, TimeForm};
+use crate::event::{Decoder, EventBatch, Form, IdentityRules, KeyRule, Pointer, SourceRule, TimeForm};
 use crate::model::{self, LoadOptions, shipped};
 use crate::store::{self, Store};
 use bytes::Bytes;
@@ -43,7 +45,7 @@ impl Rig {
             source: SourceRule::Fixed("pos".to_owned()),
             key: KeyRule { pointers: vec![pointer("/key")], hmac_key: None, ..KeyRule::default() },
         };
-        let decoder = Decoder::new(rules, bundle.features().pointers(), 1 << 18, opened.store.seed());
+        let decoder = Decoder::new(rules, Arc::clone(bundle.features().pointers()), 1 << 18, opened.store.seed());
         let store = Arc::clone(&opened.store);
         let parts = Parts {
             store: opened.store,
@@ -57,13 +59,20 @@ impl Rig {
     }
 
     fn send(&self, body: &str) -> oneshot::Receiver<Answer> {
+        self.submit(self.decoder.decode(&Form::Ndjson, Bytes::copy_from_slice(body.as_bytes()), 0))
+    }
+
+    fn submit(&self, batch: EventBatch) -> oneshot::Receiver<Answer> {
         let (reply, answer) = oneshot::channel();
-        let batch = self.decoder.decode(&Form::Ndjson, Bytes::copy_from_slice(body.as_bytes()), 0);
         let origin = Arc::clone(&self.origin);
         self.engine
             .submit(Submission { batch, origin, arrived: Instant::now(), held: None, along: Along::default(), reply })
             .unwrap();
         answer
+    }
+
+    fn hand_in(&self, batch: EventBatch) -> Answer {
+        self.submit(batch).blocking_recv().unwrap()
     }
 
     fn ask(&self, body: &str) -> Answer {
@@ -356,8 +365,8 @@ fn where_keys_are_secrets_the_quarantine_holds_no_byte_of_an_event() {
             ..KeyRule::default()
         },
     };
-    let decoder = Decoder::new(rules, &[], 1 << 18, rig.store.seed());
-    let mut assembly = decoder.assemble(0);
+    let decoder = Decoder::new(rules, [], 1 << 18, rig.store.seed());
+    let mut assembly = Arc::new(decoder).assemble(0);
     assembly.push(&Form::Record, b"{\"id\":1,\"key\":\"4111111111111111\",\"x\":", crate::event::Beside::default());
     let (reply, answer) = oneshot::channel();
     let submission = Submission {

@@ -1,0 +1,186 @@
+//! A reload: everything is read and checked first, then what may be swapped is swapped; where something is wrong, all
+//! stays as it was.
+//!
+//! Swapped: sinks, the model with its thresholds, the least level of the log. The rest of the config waits for a
+//! restart, and is named. A sink that a reload ends drains first, within its own limit; its cursor stays in the store.
+
+use super::admin::{InForce, View};
+use super::build::{Built, cost};
+use super::change::Changes;
+use super::daemon::{DaemonError, declarations};
+use super::examine::examine;
+use super::intake::SourceIntake;
+use super::sinks::Sinks;
+use crate::config::{Config, Loaded, MemoryPlan, Problem, Problems, Size};
+use crate::ingest::Reloaded;
+use crate::model::Bundle;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What became of a reload.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Seconds since 1970.
+    at: i64,
+    /// Why nothing was swapped; empty where it was.
+    pub problems: Vec<Problem>,
+    /// What was swapped, a line each.
+    pub changes: Vec<String>,
+    /// Keys and tables that take effect at the next start.
+    pub restart: Vec<String>,
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    #[must_use]
+    pub fn taken(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// For scripts.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let at = jiff::Timestamp::from_second(self.at).map(|at| at.to_string()).unwrap_or_default();
+        json!({
+            "at": at,
+            "ok": self.taken(),
+            "problems": self.problems,
+            "changes": self.changes,
+            "needs-restart": self.restart,
+            "notes": self.notes,
+        })
+    }
+
+    /// What of it a person should still know, a line each.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let refused = self.problems.first().map(|first| {
+            let more = self.problems.len() - 1;
+            let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+            format!("the last reload was refused, what was in force still is: {first}{more}")
+        });
+        let waits = !self.restart.is_empty();
+        let waits = waits.then(|| format!("these wait for a restart: {}", self.restart.join(", ")));
+        refused.into_iter().chain(waits).collect()
+    }
+
+    pub fn reloaded(&self) -> Reloaded {
+        Reloaded { taken: self.taken(), body: self.json().to_string().into_bytes() }
+    }
+}
+
+/// What a reload works on.
+pub struct Reload<'a> {
+    pub file: &'a Path,
+    pub view: &'a View,
+    pub intakes: &'a [Arc<SourceIntake>],
+    pub sinks: &'a mut Sinks,
+}
+
+/// What is checked and can be swapped in.
+struct Ready {
+    config: Config,
+    bundle: Arc<Bundle>,
+    memory: MemoryPlan,
+    changes: Changes,
+    notes: Vec<String>,
+}
+
+impl Reload<'_> {
+    /// Does it, and tells what became of it.
+    ///
+    /// # Errors
+    /// When a sink could not be started after all had been checked, which is a bug.
+    pub async fn run(self) -> Result<Report, DaemonError> {
+        let now = self.view.now();
+        let at = jiff::Timestamp::now().as_second();
+        let file: PathBuf = self.file.to_owned();
+        let read = tokio::task::spawn_blocking(move || examine(&file)).await;
+        let read = read.unwrap_or_else(|panic| Err(Problems(vec![Problem::of_file(self.file, panic.to_string())])));
+        let checked = read.and_then(|read| self.check(&now, read));
+        let report = match checked {
+            Ok(ready) => Report { at, ..self.swap(&now, ready).await? },
+            Err(problems) => {
+                let report = Report { at, problems: problems.0, ..Report::default() };
+                self.view.put(InForce { reload: Some(report.clone()), ..again(&now) });
+                report
+            }
+        };
+        Ok(report)
+    }
+
+    /// Whether what was read can be swapped in beside what stays.
+    fn check(&self, now: &InForce, (loaded, built): (Loaded, Built)) -> Result<Ready, Problems> {
+        let changes = Changes::between(&now.config, &loaded.config);
+        let config = Changes::merged(&now.config, &loaded.config);
+        let (key, origin) = ("limits.memory", loaded.origin("limits.memory"));
+        let refused = |message: String| Problems(vec![Problem::at(&origin, key, message)]);
+        // The budget is that of the running daemon, also where the file has another one.
+        let memory = MemoryPlan::divide(&config, cost(&built.bundle))
+            .map_err(|error| refused(format!("limits.memory, as it is in force: {error}; then restart")))?;
+        let used = self.view.store.stats().index_bytes;
+        if used > memory.index {
+            return Err(refused(format!(
+                "limits.memory, as it is in force: this leaves {} to the dedup index, which holds {}: a restart would \
+                 cut the window, a reload does not",
+                Size(memory.index).rounded(),
+                Size(used).rounded()
+            )));
+        }
+        let notes = loaded.warnings.iter().map(ToString::to_string).collect();
+        // The same bundle keeps its handle: nothing is loaded twice.
+        let same = built.bundle.sha256() == now.bundle.sha256();
+        let bundle = if same { Arc::clone(&now.bundle) } else { built.bundle };
+        Ok(Ready { config, bundle, memory, changes, notes })
+    }
+
+    async fn swap(self, now: &InForce, ready: Ready) -> Result<Report, DaemonError> {
+        let Ready { config, bundle, memory, changes, mut notes } = ready;
+        let view = self.view;
+        let mut lines = Vec::new();
+        // The engine first: it must know the model before anything is decoded for it.
+        view.engine.swap(Arc::clone(&bundle), memory.index);
+        if !Arc::ptr_eq(&bundle, &now.bundle) {
+            for intake in self.intakes {
+                intake.want(bundle.features().pointers());
+            }
+            lines.push(format!("model: {} instead of {}", bundle.label(), now.bundle.label()));
+        }
+        let ending: Vec<String> = changes.removed.iter().chain(&changes.changed).cloned().collect();
+        self.sinks.stop(&ending).await;
+        for name in &changes.removed {
+            let cursor = view.store.cursor(name).unwrap_or_default();
+            let left = view.store.committed().saturating_sub(cursor);
+            if left > 0 {
+                notes.push(format!(
+                    "sink {name} had {left} verdicts to go; its cursor stays, the log is not kept for it"
+                ));
+            }
+        }
+        view.store.declare_sinks(&declarations(&config));
+        self.sinks.start(&config.sinks)?;
+        for (names, what) in [(&changes.added, "added"), (&changes.removed, "removed"), (&changes.changed, "changed")] {
+            lines.extend(names.iter().map(|name| format!("sinks.{name}: {what}")));
+        }
+        if changes.log_level {
+            super::log::set_level(config.log.level);
+            lines.push(format!("log.level: {}", config.log.level.name()));
+        }
+        let report = Report { changes: lines, restart: changes.restart, notes, ..Report::default() };
+        let sinks = self.sinks.statuses(&config.sinks);
+        view.put(InForce { config, memory, bundle, sinks, reload: Some(report.clone()) });
+        Ok(report)
+    }
+}
+
+/// What is in force, once more.
+fn again(now: &InForce) -> InForce {
+    InForce {
+        config: now.config.clone(),
+        memory: now.memory,
+        bundle: Arc::clone(&now.bundle),
+        sinks: now.sinks.clone(),
+        reload: None,
+    }
+}

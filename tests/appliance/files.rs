@@ -1,0 +1,55 @@
+//! What is in the package, and what Debian's checker says of it.
+
+use super::host::{self, run};
+use super::packages::{self, Unpacked};
+use std::process::Command;
+
+#[test]
+fn lintian_finds_nothing_without_a_stated_reason() {
+    if host::lacks(&["lintian"]) {
+        return;
+    }
+    for arch in ["amd64", "arm64"] {
+        let Some(package) = packages::package(arch) else { continue };
+        let mut lintian = Command::new("lintian");
+        lintian
+            .args(["--allow-root", "--no-cfg", "--tag-display-limit", "0", "--fail-on", "error,warning"])
+            .arg(&package);
+        let finished = run(&mut lintian);
+        assert!(finished.status.success(), "{arch}: {finished:#?}");
+    }
+}
+
+#[test]
+fn each_override_of_lintian_has_its_reason_above_it() {
+    let text = include_str!("../../packaging/debian/lintian-overrides");
+    let mut lines = text.lines().peekable();
+    let mut previous = "";
+    while let Some(line) = lines.next() {
+        let is_tag = !line.is_empty() && !line.starts_with('#');
+        let has_reason = previous.starts_with('#') || previous.starts_with("verdictd:");
+        assert!(!is_tag || has_reason, "no reason above {line:?}");
+        previous = line;
+    }
+}
+
+#[test]
+fn debians_changelog_begins_with_this_version() {
+    let first = include_str!("../../packaging/debian/changelog").lines().next().unwrap_or_default();
+    let expected = format!("verdictd ({}-1) ", env!("CARGO_PKG_VERSION"));
+    assert!(first.starts_with(&expected), "{first:?} is not of version {}", env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn the_package_lists_what_the_binary_is_made_of() {
+    let Some(package) = packages::own() else { return };
+    let unpacked = Unpacked::new(&package);
+    let components = unpacked.read("usr/share/doc/verdictd/components.txt");
+    for part in ["openssl-src v", "rdkafka-sys v", "tokio v", "sled v0.34.7"] {
+        assert!(components.contains(part), "{part} is not among the components");
+    }
+    assert!(!components.contains("(/"), "a path of the building machine is among the components");
+    // The same list for machines, as `cargo audit bin` reads it.
+    let binary = std::fs::read(unpacked.path("usr/bin/verdictd")).expect("the binary");
+    assert!(binary.windows(8).any(|bytes| bytes == b".dep-v0\0"), "no auditable section in the binary");
+}
