@@ -11,7 +11,7 @@ const LINES_MAX: usize = 500;
 /// Which module may use which: each those on lower steps, and those named with it.
 ///
 /// `cli -> service -> ingest, engine, forward -> config -> features, model, store -> event, verdict -> nothing`
-const STEPS: [(&str, u32, &[&str]); 15] = [
+const STEPS: [(&str, u32, &[&str]); 16] = [
     ("cli", 5, &[]),
     ("service", 4, &[]),
     // They know nothing of each other; service joins them.
@@ -106,8 +106,10 @@ fn no_file_is_too_long_to_read() {
     let faults = long.filter_map(|source| {
         let lines = source.text.lines().count();
         let is_data = source.path.extension().is_some_and(|e| e == "csv" || e == "ndjson" || e == "json")
-            // Made of the code; nobody reads them as they stand.
-            || ["packaging/man", "packaging/completions"].iter().any(|folder| source.path.starts_with(folder));
+            // Made of the code; nobody reads them from end to end.
+            || ["packaging/man", "packaging/completions", "packaging/reference", "packaging/verdictd.catalog"]
+                .iter()
+                .any(|made| source.path.starts_with(made));
         (lines > LINES_MAX && !is_data)
             .then(|| format!("{}: {lines} lines, at most {LINES_MAX}", source.path.display()))
     });

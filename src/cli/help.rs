@@ -70,7 +70,7 @@ Examples:
   # to the packaged service
   verdictd send --to unix:/run/verdictd/events.sock events.ndjson > answers.ndjson
   # over the network, with a token, from a pipe
-  verdictd simulate --days 1 --seed 7 | verdictd send --to https://edge-1.site:8443 --token-file token";
+  zcat events.ndjson.gz | verdictd send --to https://edge-1.site:8443 --token-file token";
 
 pub(super) const SCORE: &str = "\
 Scores a file of events with a bundle, without a daemon and without a store: the decoder, the features and the model \
