@@ -77,9 +77,9 @@ pub fn manifest_faults(error: &ModelError) -> Option<Vec<Problem>> {
         _ => return None,
     };
     let places = KeyPlaces::of_file(error.file());
-    let placed = problems.iter().map(|problem| {
+    let located = problems.iter().map(|problem| {
         let origin = places.at(&problem.key, problem.what.starts_with("unknown key"));
         Problem::at(&origin, &problem.key, problem.to_string())
     });
-    Some(placed.collect())
+    Some(located.collect())
 }

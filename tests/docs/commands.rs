@@ -42,7 +42,11 @@ fn check(place: &str, shell: &str, is_mention: bool) -> usize {
         if words.get(1).is_some_and(|word| word.chars().all(|c| c.is_ascii_uppercase())) {
             continue;
         }
-        let words = words.iter().map(|word| if word == "SEQ" { "1" } else { word });
+        let words = words.iter().map(|word| match word.as_str() {
+            "SEQ" => "1",
+            "TYPE" => "mqtt",
+            word => word,
+        });
         if let Err(error) = verdictd::cli::command().try_get_matches_from(words) {
             let is_part = is_mention && error.kind() == clap::error::ErrorKind::MissingRequiredArgument;
             assert!(is_part || !error.use_stderr(), "{place}: {shell}\n{error}");
