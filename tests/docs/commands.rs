@@ -1,6 +1,7 @@
 //! Every command line of verdictd in the documents, the help and the examples is one that verdictd understands.
 
 use super::{guides, in_tree, read};
+use clap::error::ErrorKind;
 
 /// The words of a command line up to where the shell takes over, without quotes.
 fn words(line: &str) -> Vec<String> {
@@ -48,7 +49,8 @@ fn check(place: &str, shell: &str, is_mention: bool) -> usize {
             word => word,
         });
         if let Err(error) = verdictd::cli::command().try_get_matches_from(words) {
-            let is_part = is_mention && error.kind() == clap::error::ErrorKind::MissingRequiredArgument;
+            let is_short = [ErrorKind::MissingRequiredArgument, ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand];
+            let is_part = is_mention && is_short.contains(&error.kind());
             assert!(is_part || !error.use_stderr(), "{place}: {shell}\n{error}");
         }
     }
