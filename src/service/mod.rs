@@ -27,5 +27,5 @@ mod tasks;
 pub use build::{BuildError, Built, build};
 pub use daemon::{DaemonError, run};
 pub use demo::demo_config;
-pub use examine::examine;
+pub use examine::{examine, manifest_faults};
 pub use intake::SourceIntake;
