@@ -6,6 +6,7 @@ mod support;
 use std::path::{Path, PathBuf};
 use support::daemon::{configured, verdictd};
 use support::site::Site;
+use verdictd::config::{SINK_TYPES, SOURCE_TYPES};
 
 /// The config of a shipped file, with the folders of an installed system moved into a private one and the
 /// bundle it names taken from this project.
@@ -40,6 +41,26 @@ fn every_shipped_config_is_one() {
         std::fs::write(site.path().join("shipped.toml"), moved(&text, &site)).expect("a private copy");
         let done = verdictd(&site, &["check", "--config", "shipped.toml"]);
         assert_eq!(done.status.code(), Some(0), "{}: {done:?}", config.display());
+    }
+}
+
+/// Its files are all there: what it names beside them stands in comments.
+#[test]
+fn every_starter_that_init_prints_passes_check() {
+    let mut pairs = Vec::new();
+    for source in SOURCE_TYPES {
+        pairs.extend(SINK_TYPES.iter().map(|sink| vec!["init", "--source", source, "--sink", sink]));
+    }
+    let all = |option: &'static str, types: &[&'static str]| types.iter().flat_map(|t| [option, t]).collect::<Vec<_>>();
+    pairs.push([vec!["init"], all("--source", SOURCE_TYPES), all("--sink", SINK_TYPES)].concat());
+    for arguments in pairs {
+        let site = Site::new();
+        std::fs::create_dir_all(site.state()).expect("a folder");
+        let printed = verdictd(&site, &arguments);
+        assert_eq!(printed.status.code(), Some(0), "{arguments:?}: {printed:?}");
+        std::fs::write(site.path().join("starter.toml"), moved(&printed.stdout, &site)).expect("a private copy");
+        let done = verdictd(&site, &["check", "--config", "starter.toml"]);
+        assert_eq!((done.status.code(), done.stderr.as_str()), (Some(0), ""), "{arguments:?}");
     }
 }
 

@@ -38,7 +38,7 @@ complete -c verdictd -n "__fish_verdictd_needs_command" -f -a "status" -d 'Show 
 complete -c verdictd -n "__fish_verdictd_needs_command" -f -a "reload" -d 'Have the running daemon read its config and model anew; what is wrong changes nothing'
 complete -c verdictd -n "__fish_verdictd_needs_command" -f -a "store" -d 'Look into a store, also of a stopped or damaged one, without changing a byte'
 complete -c verdictd -n "__fish_verdictd_needs_command" -f -a "quarantine" -d 'Look at what was set aside, and why'
-complete -c verdictd -n "__fish_verdictd_needs_command" -f -a "model" -d 'Look at a model bundle'
+complete -c verdictd -n "__fish_verdictd_needs_command" -f -a "model" -d 'Look at a model bundle, or have the daemon use another one'
 complete -c verdictd -n "__fish_verdictd_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c verdictd -n "__fish_verdictd_using_subcommand run" -l config -d 'The config; conf.d/*.toml beside it is laid over it' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand run" -s h -l help -d 'Print help'
@@ -172,7 +172,7 @@ complete -c verdictd -n "__fish_verdictd_using_subcommand help; and not __fish_s
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and not __fish_seen_subcommand_from run demo check init send bench score simulate status reload store quarantine model help" -f -a "reload" -d 'Have the running daemon read its config and model anew; what is wrong changes nothing'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and not __fish_seen_subcommand_from run demo check init send bench score simulate status reload store quarantine model help" -f -a "store" -d 'Look into a store, also of a stopped or damaged one, without changing a byte'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and not __fish_seen_subcommand_from run demo check init send bench score simulate status reload store quarantine model help" -f -a "quarantine" -d 'Look at what was set aside, and why'
-complete -c verdictd -n "__fish_verdictd_using_subcommand help; and not __fish_seen_subcommand_from run demo check init send bench score simulate status reload store quarantine model help" -f -a "model" -d 'Look at a model bundle'
+complete -c verdictd -n "__fish_verdictd_using_subcommand help; and not __fish_seen_subcommand_from run demo check init send bench score simulate status reload store quarantine model help" -f -a "model" -d 'Look at a model bundle, or have the daemon use another one'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and not __fish_seen_subcommand_from run demo check init send bench score simulate status reload store quarantine model help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "info" -d 'What is in it'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "verify" -d 'Read and check everything; exit code 1 where it is damaged'

@@ -9,7 +9,7 @@ Runs the daemon in the foreground until SIGTERM or SIGINT: then it takes nothing
 on what it can and ends. A second signal ends it at once, which loses nothing that was answered. A supervisor such as \
 systemd starts it again after any other exit code than 78.
 
-The config is read once, at the start; whatever is wrong with it is said at once, with its place.";
+Whatever is wrong with the config is said at once, with its place. SIGHUP, or `verdictd reload`, has it read anew.";
 pub(super) const RUN_EXAMPLES: &str = "\
 Examples:
   # with a config of one's own, as any user who may write its state-dir
@@ -70,7 +70,7 @@ Examples:
   # to the packaged service
   verdictd send --to unix:/run/verdictd/events.sock events.ndjson > answers.ndjson
   # over the network, with a token, from a pipe
-  verdictd simulate --days 1 --seed 7 | verdictd send --to https://edge-1.site:8443 --token-file token";
+  zcat events.ndjson.gz | verdictd send --to https://edge-1.site:8443 --token-file token";
 
 pub(super) const SCORE: &str = "\
 Scores a file of events with a bundle, without a daemon and without a store: the decoder, the features and the model \
@@ -111,6 +111,18 @@ Examples:
   # of a daemon whose config is not here
   verdictd status --to unix:/run/verdictd/admin.sock";
 
+pub(super) const RELOAD: &str = "\
+Has the running daemon read its config and its model anew, and says what changed and what waits for a restart. Sinks, the \
+model and the log's level are swapped while events flow; everything else takes effect at the next start. Where anything \
+is wrong, all of it is said, with its place, and nothing changes: exit code 78. SIGHUP does the same; what became of it \
+is then in the log and in `status`.";
+pub(super) const RELOAD_EXAMPLES: &str = "\
+Examples:
+  # after an edit
+  verdictd check && verdictd reload
+  # the same by the service manager
+  systemctl reload verdictd";
+
 pub(super) const STORE: &str = "\
 Looks into a store: that of a running daemon, a stopped one, a damaged one, or one on another disk. It works on a copy, \
 so it needs as much room in the temporary folder as the store has, and changes not a byte. The one change made by hand \
@@ -140,13 +152,17 @@ Examples:
 
 pub(super) const MODEL: &str = "\
 Looks at a model bundle: a folder with model.toml, the weights and, where it has them, parity vectors and a signature. \
-`verify` exits 1 where the bundle would be refused, and says why.";
+`verify` exits 1 where the bundle would be refused, and says why. `use` points `model.bundle`, which must be a symbolic \
+link, to another bundle and has the running daemon take it; if that is refused, the link is put back.";
 pub(super) const MODEL_EXAMPLES: &str = "\
 Examples:
   # what it computes, and what it costs
   verdictd model inspect /var/lib/verdictd/models/card-fraud
   # would it be taken, with this key asked for?
-  verdictd model verify --public-key /etc/verdictd/models.pub /srv/models/card-fraud-2";
+  verdictd model verify --public-key /etc/verdictd/models.pub /srv/models/card-fraud-2
+  # from now on; and back again
+  verdictd model use /srv/models/card-fraud-2
+  verdictd model use /usr/share/verdictd/models/card-fraud";
 
 pub(super) const BENCH: &str = "\
 Measures what this box does: the real daemon with a Unix socket in and a file sink out, on a private folder, and beside \
@@ -157,16 +173,3 @@ Examples:
   # on the disk that the state will be on; about half a minute
   verdictd bench --dir /var/lib/verdictd
   verdictd bench --json --rounds 5";
-
-pub const RELOAD: &str = "\
-Have the running daemon read its config and its model anew. All is checked first: where something is wrong, the faults \
-are printed, each with its place, the exit code is 78 and nothing has changed. Else sinks, the model with its thresholds \
-and the least level of the log are swapped without a pause; what needs a restart is named and keeps its old value. \
-SIGHUP does the same without an answer.\n\n\
-The daemon is asked on its admin socket, which must be a Unix socket.";
-pub const RELOAD_EXAMPLES: &str = "\
-Examples:
-  After an edit:
-    verdictd check && verdictd reload
-  Through the service manager, which does the same:
-    systemctl reload verdictd";

@@ -82,7 +82,7 @@ enum Command {
     /// Look at what was set aside, and why
     #[command(subcommand, long_about = help::QUARANTINE, after_long_help = help::QUARANTINE_EXAMPLES)]
     Quarantine(quarantine::QuarantineCommand),
-    /// Look at a model bundle
+    /// Look at a model bundle, or have the daemon use another one
     #[command(subcommand, long_about = help::MODEL, after_long_help = help::MODEL_EXAMPLES)]
     Model(model::ModelCommand),
 }

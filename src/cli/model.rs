@@ -1,7 +1,9 @@
 //! `verdictd model`: what a bundle is, what it needs, and whether it is whole.
 
 use super::{ExitCode, Failure, output::Output, use_model};
+use crate::config::Problems;
 use crate::model::{LoadOptions, ModelError, inspect, verify};
+use crate::service::manifest_faults;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -83,6 +85,9 @@ pub(super) fn failure(error: &ModelError) -> Failure {
         ModelError::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => ExitCode::Permission,
         _ => ExitCode::DoesNotHold,
     };
+    if let Some(faults) = manifest_faults(error) {
+        return Failure::new(code, Problems(faults).sorted().to_string());
+    }
     let lines = error.problems().into_iter().map(|problem| {
         let place = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
         format!("{}: {place}{}", error.file().display(), problem.what)

@@ -2,6 +2,7 @@
 //!
 //! Not for secrets: an effective value is shown by `check`. Secrets have a `…-file` key.
 
+/// What is wrong with a variable.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(super) enum ExpandError {
     #[error("the environment variable {0} is not set, and no default is given as in ${{{0}:-default}}")]
@@ -10,8 +11,9 @@ pub(super) enum ExpandError {
     Form(String),
 }
 
-/// Replaces each variable. Values are taken as they are: variables in them are not replaced again.
-pub(super) fn expand(text: &str, env: &super::node::Env<'_>) -> Result<String, ExpandError> {
+/// Replaces each variable. Values are taken as they are: variables in them are not replaced again. An error comes with
+/// the byte in `text` at which the variable begins.
+pub(super) fn expand(text: &str, env: &super::node::Env<'_>) -> Result<String, (usize, ExpandError)> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("${") {
@@ -23,7 +25,8 @@ pub(super) fn expand(text: &str, env: &super::node::Env<'_>) -> Result<String, E
             continue;
         }
         out.push_str(before);
-        let form = || ExpandError::Form(from.chars().take(64).collect());
+        let begins = text.len() - from.len();
+        let form = || (begins, ExpandError::Form(from.chars().take(64).collect()));
         let end = from.find('}').ok_or_else(form)?;
         let inner = from.get(2..end).unwrap_or_default();
         let (name, default) = inner.split_once(":-").map_or((inner, None), |(n, d)| (n, Some(d)));
@@ -36,7 +39,7 @@ pub(super) fn expand(text: &str, env: &super::node::Env<'_>) -> Result<String, E
             (Some(value), None) => out.push_str(&value),
             (Some(value), Some(_)) if !value.is_empty() => out.push_str(&value),
             (_, Some(default)) => out.push_str(default),
-            (None, None) => return Err(ExpandError::Unset(name.to_owned())),
+            (None, None) => return Err((begins, ExpandError::Unset(name.to_owned()))),
         }
         rest = from.get(end + 1..).unwrap_or_default();
     }
@@ -75,9 +78,10 @@ mod tests {
 
     #[test]
     fn an_unset_variable_and_a_broken_form_are_errors() {
-        assert_eq!(expand("${NONE}", &env), Err(ExpandError::Unset("NONE".to_owned())));
+        assert_eq!(expand("a-${NONE}", &env), Err((2, ExpandError::Unset("NONE".to_owned()))));
+        assert_eq!(expand("${SITE}$${x}${NONE}", &env), Err((12, ExpandError::Unset("NONE".to_owned()))));
         for text in ["${", "${}", "${a b}", "${1}", "${SITE"] {
-            assert!(matches!(expand(text, &env), Err(ExpandError::Form(_))), "{text}");
+            assert!(matches!(expand(text, &env), Err((0, ExpandError::Form(_)))), "{text}");
         }
     }
 

@@ -107,6 +107,7 @@ fn assemble(texts: &[Text], host: &str, env: &Env<'_>) -> (Option<Config>, Reade
         // and what seems wrong on a broken line is the same fault again.
         let broken = |p: &Problem| syntax.iter().any(|s: &Problem| s.file == p.file && s.line == p.line);
         reader.problems.retain(|p| p.found != "nothing" && !broken(p));
+        reader.named.retain(|named| !broken(&Problem::at(&named.origin, "", "")));
         reader.problems.append(&mut syntax);
         reader.broken = true;
     }
@@ -196,8 +197,9 @@ fn read(path: &Path) -> Result<Text, Box<Problem>> {
         Ok(text) => Ok(Text { file: path.to_owned(), text }),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
-            let line = error.as_bytes().get(..at).unwrap_or_default().split(|byte| *byte == b'\n').count();
-            Err(Box::new(Problem::of_file(path, format!("expected UTF-8 text, found another byte in line {line}"))))
+            let whole = String::from_utf8_lossy(error.as_bytes().get(..at).unwrap_or_default()).into_owned();
+            let origin = node::Places::new(path, &whole).at(whole.len());
+            Err(Box::new(Problem::at(&origin, "", "expected UTF-8 text, found another byte")))
         }
     }
 }

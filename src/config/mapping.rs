@@ -4,7 +4,7 @@ use super::{
     Key, Kind, Preset, TimeMapping,
     files::Named,
     node::{Node, Table, Value},
-    section::{Section, pointer},
+    section::{Expected, Section, pointer},
     time::time_mapping,
 };
 use crate::event::{KEY_BYTES_MAX, Pointer, SOURCE_BYTES_MAX};
@@ -66,7 +66,7 @@ const KEY: Key = Key::new(
 const TIME: Key = Key::new(
     "time",
     Kind::Form(
-        "a JSON pointer, or { pointer = \"/at\", format = \"%d.%m.%Y %H:%M:%S\", zone = \"Europe/Berlin\" }; format is also \"rfc3339\", \"epoch-s\"\"epoch-ms\" or \"epoch-us\"",
+        "a JSON pointer, or { pointer = \"/at\", format = \"%d.%m.%Y %H:%M:%S\", zone = \"Europe/Berlin\" }; format is also \"rfc3339\", \"epoch-s\", \"epoch-ms\" or \"epoch-us\"",
     ),
     Preset::Default("\"/time\""),
     "The event's time; without one, the time of arrival. A pattern is as in strftime and in UTC without a zone.",
@@ -104,45 +104,55 @@ fn source_mapping(node: &Node) -> Result<SourceMapping, String> {
     }
 }
 
-fn key_mapping(node: &Node) -> Result<KeyMapping, String> {
+fn key_mapping(node: &Node) -> Result<KeyMapping, Expected> {
     match &node.value {
         Value::Text(text) if !text.starts_with('/') => match text.len() {
             1..=KEY_BYTES_MAX => Ok(KeyMapping::Fixed(text.clone())),
-            _ => Err(format!("a fixed text of 1 to {KEY_BYTES_MAX} bytes")),
+            _ => Err(format!("a fixed text of 1 to {KEY_BYTES_MAX} bytes").into()),
         },
         Value::Table(table) => hashed(table),
         _ => Ok(KeyMapping::Pointers { pointers: key_pointers(node)?, hmac_key_file: None }),
     }
 }
 
-fn key_pointers(node: &Node) -> Result<Vec<Pointer>, String> {
+fn key_pointers(node: &Node) -> Result<Vec<Pointer>, Expected> {
     match &node.value {
         Value::Text(text) => Ok(vec![pointer(text)?]),
         Value::Array(items) if (1..=KEY_POINTERS_MAX).contains(&items.len()) => {
-            let pointers = items.iter().map(|item| match &item.value {
-                Value::Text(text) => pointer(text),
-                _ => Err(String::new()),
+            let pointers = items.iter().enumerate().map(|(n, item)| {
+                let pointer = match &item.value {
+                    Value::Text(text) => pointer(text).ok(),
+                    _ => None,
+                };
+                pointer.ok_or_else(|| Expected::of(&format!("[{n}]"), item, Kind::Pointer.expected()))
             });
             pointers.collect()
         }
-        Value::Array(_) => Err(format!("a list of 1 to {KEY_POINTERS_MAX} JSON pointers")),
-        _ => Err(String::new()),
+        Value::Array(_) => Err(format!("a list of 1 to {KEY_POINTERS_MAX} JSON pointers").into()),
+        _ => Err(String::new().into()),
     }
 }
 
-fn hashed(table: &Table) -> Result<KeyMapping, String> {
+fn hashed(table: &Table) -> Result<KeyMapping, Expected> {
     let known = ["pointer", "hmac-key-file"];
-    if let Some(other) = table.keys().find(|k| !known.contains(&k.as_str())) {
-        return Err(format!("only pointer and hmac-key-file in it, not {other},"));
+    if let Some((other, entry)) = table.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+        let part = Some((String::new(), entry.key.clone(), other.clone()));
+        return Err(Expected { text: "only pointer and hmac-key-file in it".to_owned(), part });
     }
-    let inner = table.get("pointer").ok_or("pointer = \"/PAN\" in it")?;
-    let pointers = key_pointers(&inner.node)?;
+    let inner = table.get("pointer").ok_or_else(|| "pointer = \"/PAN\" in it".to_owned())?;
+    let pointers = key_pointers(&inner.node).map_err(|Expected { text, part }| {
+        let part = part.map(|(part, origin, found)| (format!(".pointer{part}"), origin, found));
+        part.map_or_else(
+            || Expected::of(".pointer", &inner.node, "a JSON pointer, as in \"/PAN\", or a list of them"),
+            |part| Expected { text, part: Some(part) },
+        )
+    })?;
     let hmac_key_file = match table.get("hmac-key-file").map(|e| &e.node) {
         Some(Node { value: Value::Text(text), origin }) if !text.is_empty() && !text.contains('\0') => {
             let folder = origin.file().and_then(Path::parent).unwrap_or(Path::new(""));
             Some(folder.join(text))
         }
-        Some(_) => return Err("hmac-key-file = \"FILE\" in it".to_owned()),
+        Some(other) => return Err(Expected::of(".hmac-key-file", other, "the path of a file")),
         None => None,
     };
     Ok(KeyMapping::Pointers { pointers, hmac_key_file })

@@ -4,7 +4,7 @@
 //! dotted keys are bounded here, because both the parser and this tree recurse.
 
 use super::{Origin, Problem};
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{collections::BTreeMap, ops::Range, path::Path, sync::Arc};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -82,6 +82,16 @@ impl<'a> Places<'a> {
     }
 }
 
+impl Places<'_> {
+    /// The place of a byte of a text that stands at `span`, or where the text begins if it is written with escapes.
+    fn within(&self, span: &Range<usize>, text: &str, byte: usize) -> Origin {
+        let raw = self.text.get(span.clone()).unwrap_or_default();
+        let quote = if raw.starts_with("\"\"\"") || raw.starts_with("'''") { 3 } else { 1 };
+        let inner = raw.get(quote..raw.len().saturating_sub(quote));
+        self.at(if inner == Some(text) { span.start + quote + byte } else { span.start })
+    }
+}
+
 /// Reads one file's text. Faults of syntax are added to `problems`; what could be read comes back.
 pub(super) fn parse(file: &Path, text: &str, env: &Env<'_>, problems: &mut Vec<Problem>) -> Table {
     let places = Places::new(file, text);
@@ -99,7 +109,7 @@ pub(super) fn parse(file: &Path, text: &str, env: &Env<'_>, problems: &mut Vec<P
         let origin = places.at(error.span().map_or(0, |span| span.start));
         problems.push(Problem::at(&origin, "", format!("not TOML: {}", error.message())));
     }
-    Reading { places: &places, env, problems }.table(table.into_inner())
+    Reading { places: &places, env, path: String::new(), problems }.table(table.into_inner())
 }
 
 /// How `${NAME}` is looked up.
@@ -108,6 +118,8 @@ pub type Env<'a> = dyn Fn(&str) -> Option<String> + 'a;
 struct Reading<'a> {
     places: &'a Places<'a>,
     env: &'a Env<'a>,
+    /// Of the key that is being read.
+    path: String,
     problems: &'a mut Vec<Problem>,
 }
 
@@ -116,18 +128,26 @@ impl Reading<'_> {
         let mut out = Table::new();
         for (key, value) in table {
             let origin = self.places.at(key.span().start);
-            out.insert(key.into_inner().into_owned(), Entry { key: origin, node: self.node(value) });
+            let name = key.into_inner().into_owned();
+            let within = self.path.len();
+            self.path.push_str(if within == 0 { "" } else { "." });
+            self.path.push_str(&name);
+            let node = self.node(value);
+            self.path.truncate(within);
+            out.insert(name, Entry { key: origin, node });
         }
         out
     }
 
     fn node(&mut self, value: Spanned<DeValue<'_>>) -> Node {
-        let origin = self.places.at(value.span().start);
+        let span = value.span();
+        let origin = self.places.at(span.start);
         let value = match value.into_inner() {
             DeValue::String(text) => match super::expand::expand(&text, self.env) {
                 Ok(text) => Value::Text(text),
-                Err(error) => {
-                    self.problems.push(Problem::at(&origin, "", error.to_string()));
+                Err((at, error)) => {
+                    let place = self.places.within(&span, &text, at);
+                    self.problems.push(Problem::at(&place, &self.path, format!("{}: {error}", self.path)));
                     Value::Text(text.into_owned())
                 }
             },

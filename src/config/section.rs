@@ -37,6 +37,26 @@ impl Reader {
     }
 }
 
+/// What was expected of a value, where that is more than its kind says; and of which part of it, if not of the whole.
+pub(super) struct Expected {
+    pub text: String,
+    /// The part's key below the value's, as in `.zone` or `[2]`, with its place and what was found there.
+    pub part: Option<(String, Origin, String)>,
+}
+
+impl Expected {
+    /// Of a member or an item of the value.
+    pub fn of(part: &str, node: &Node, text: impl Into<String>) -> Self {
+        Self { text: text.into(), part: Some((part.to_owned(), node.origin.clone(), node.found())) }
+    }
+}
+
+impl From<String> for Expected {
+    fn from(text: String) -> Self {
+        Self { text, part: None }
+    }
+}
+
 /// One table while it is read.
 pub(super) struct Section<'a> {
     pub reader: &'a mut Reader,
@@ -72,7 +92,10 @@ impl<'a> Section<'a> {
             let hint = if names.contains(&secret.as_str()) {
                 format!("; a secret is taken only from a file: {secret}")
             } else {
-                suggest(name, &names)
+                match suggest(name, &names) {
+                    hint if hint.is_empty() => format!("; there is {}", names.join(", ")),
+                    hint => hint,
+                }
             };
             let path = self.key_path(name);
             let message = format!("{path}: unknown key{hint}");
@@ -119,7 +142,7 @@ impl<'a> Section<'a> {
     }
 
     /// Reads a key by `convert`; its error says only what was expected, where that is more than the kind's.
-    pub fn value<T>(&mut self, key: &Key, convert: impl Fn(&Node) -> Result<T, String>) -> Option<T> {
+    pub fn value<T, E: Into<Expected>>(&mut self, key: &Key, convert: impl Fn(&Node) -> Result<T, E>) -> Option<T> {
         let path = self.key_path(key.name);
         let default;
         let node = match (self.entry(key.name), key.preset) {
@@ -147,8 +170,10 @@ impl<'a> Section<'a> {
                 Some(value)
             }
             Err(expected) => {
-                let expected = if expected.is_empty() { key.kind.expected() } else { expected };
-                self.reader.problems.push(Problem::value(&node.origin, &path, &expected, &node.found()));
+                let Expected { text, part } = expected.into();
+                let text = if text.is_empty() { key.kind.expected() } else { text };
+                let (part, origin, found) = part.unwrap_or_else(|| (String::new(), node.origin.clone(), node.found()));
+                self.reader.problems.push(Problem::value(&origin, &format!("{path}{part}"), &text, &found));
                 None
             }
         }
@@ -178,16 +203,17 @@ impl<'a> Section<'a> {
         parse: impl Fn(&str) -> Result<T, E>,
     ) -> Option<Vec<T>> {
         self.value(key, |node| {
-            let Value::Array(items) = &node.value else { return Err(String::new()) };
+            let Value::Array(items) = &node.value else { return Err(Expected::from(String::new())) };
             if !(1..=max).contains(&items.len()) {
-                return Err(format!("a list of 1 to {max} texts"));
+                return Err(format!("a list of 1 to {max} texts").into());
             }
             let mut read = Vec::with_capacity(items.len());
-            for item in items {
-                let Value::Text(text) = &item.value else { return Err(String::new()) };
-                let one = parse(text).map_err(|error| format!("{error} in place of {text:?}"))?;
+            for (n, item) in items.iter().enumerate() {
+                let of = |expected: String| Expected::of(&format!("[{n}]"), item, expected);
+                let Value::Text(text) = &item.value else { return Err(of("a text".to_owned())) };
+                let one = parse(text).map_err(|error| of(error.to_string()))?;
                 if read.contains(&one) {
-                    return Err(format!("each only once, {text:?} is there twice"));
+                    return Err(of("each only once".to_owned()));
                 }
                 read.push(one);
             }
@@ -306,12 +332,13 @@ impl<'a> Section<'a> {
         self.value(key, |node| match &node.value {
             Value::Array(items) if !items.is_empty() => items
                 .iter()
-                .map(|item| match &item.value {
+                .enumerate()
+                .map(|(n, item)| match &item.value {
                     Value::Text(text) if !text.is_empty() => Ok(text.clone()),
-                    _ => Err(String::new()),
+                    _ => Err(Expected::of(&format!("[{n}]"), item, "a text that is not empty")),
                 })
                 .collect(),
-            _ => Err(String::new()),
+            _ => Err(String::new().into()),
         })
     }
 }

@@ -1,8 +1,8 @@
 //! Every fault of a config at once, those of its model and budgets among them.
 
 use super::build::{BuildError, Built, build};
-use crate::config::{Config, Loaded, MemoryPlan, ModelCost, Origin, Problem, Problems, load_with};
-use crate::model::ModelError;
+use crate::config::{Config, KeyPlaces, Loaded, MemoryPlan, ModelCost, Origin, Problem, Problems, load_with};
+use crate::model::{MANIFEST_FILE, ModelError};
 use std::io;
 use std::path::Path;
 
@@ -35,7 +35,7 @@ fn problems(config: &Config, origin: &dyn Fn(&str) -> Origin, error: &BuildError
             let problem = Problem::value(&origin("model.bundle"), "model.bundle", "the folder of a bundle", &found);
             vec![Problem { permission: source.kind() == io::ErrorKind::PermissionDenied, ..problem }]
         }
-        BuildError::Model(error) => model_problems(error),
+        BuildError::Model(error) => model_problems(error, &origin("model.bundle")),
         BuildError::Memory(error) if MemoryPlan::divide(config, ModelCost::default()).is_ok() => {
             let message = format!("limits.memory: with this model, {error}");
             let problem = Problem::at(&origin("limits.memory"), "limits.memory", message);
@@ -45,15 +45,41 @@ fn problems(config: &Config, origin: &dyn Fn(&str) -> Origin, error: &BuildError
     }
 }
 
-fn model_problems(error: &ModelError) -> Vec<Problem> {
+/// Every fault of a bundle: at its place in model.toml, or where the config names the bundle.
+fn model_problems(error: &ModelError, bundle: &Origin) -> Vec<Problem> {
     let permission = matches!(error, ModelError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied);
-    let single = |problem: crate::features::Problem| {
-        let place = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
-        Problem {
-            key: "model.bundle".to_owned(),
-            permission,
-            ..Problem::of_file(error.file(), format!("model.bundle: {place}{}", problem.what))
-        }
+    let faults = manifest_faults(error).unwrap_or_else(|| {
+        let single = |problem: crate::features::Problem| {
+            let key = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
+            Problem::at(bundle, "", format!("{}: {key}{}", error.file().display(), problem.what))
+        };
+        error.problems().into_iter().map(single).collect()
+    });
+    let of_bundle = |problem: Problem| Problem {
+        key: "model.bundle".to_owned(),
+        message: format!("model.bundle: {}", problem.message),
+        permission,
+        ..problem
     };
-    error.problems().into_iter().map(single).collect()
+    faults.into_iter().map(of_bundle).collect()
+}
+
+/// The faults of a manifest, each with its place in it; None where another file is at fault.
+#[must_use]
+pub fn manifest_faults(error: &ModelError) -> Option<Vec<Problem>> {
+    let problems = match error {
+        ModelError::Manifest { problems, .. } => problems,
+        // One that is no TOML, where its parser says where.
+        ModelError::Refused { file, .. } if file.ends_with(MANIFEST_FILE) => {
+            let syntax = KeyPlaces::of_file(file).syntax;
+            return (!syntax.is_empty()).then_some(syntax);
+        }
+        _ => return None,
+    };
+    let places = KeyPlaces::of_file(error.file());
+    let located = problems.iter().map(|problem| {
+        let origin = places.at(&problem.key, problem.what.starts_with("unknown key"));
+        Problem::at(&origin, &problem.key, problem.to_string())
+    });
+    Some(located.collect())
 }

@@ -100,7 +100,7 @@ impl Reload<'_> {
         let read = read.unwrap_or_else(|panic| Err(Problems(vec![Problem::of_file(self.file, panic.to_string())])));
         let checked = read.and_then(|read| self.check(&now, read));
         let report = match checked {
-            Ok(ready) => Report { at, ..self.swap(&now, ready).await? },
+            Ok(ready) => self.swap(&now, ready, at).await?,
             Err(problems) => {
                 let report = Report { at, problems: problems.0, ..Report::default() };
                 self.view.put(InForce { reload: Some(report.clone()), ..again(&now) });
@@ -130,12 +130,12 @@ impl Reload<'_> {
         }
         let notes = loaded.warnings.iter().map(ToString::to_string).collect();
         // The same bundle keeps its handle: nothing is loaded twice.
-        let same = built.bundle.sha256() == now.bundle.sha256();
+        let same = built.bundle.manifest_sha256() == now.bundle.manifest_sha256();
         let bundle = if same { Arc::clone(&now.bundle) } else { built.bundle };
         Ok(Ready { config, bundle, memory, changes, notes })
     }
 
-    async fn swap(self, now: &InForce, ready: Ready) -> Result<Report, DaemonError> {
+    async fn swap(self, now: &InForce, ready: Ready, at: i64) -> Result<Report, DaemonError> {
         let Ready { config, bundle, memory, changes, mut notes } = ready;
         let view = self.view;
         let mut lines = Vec::new();
@@ -145,7 +145,12 @@ impl Reload<'_> {
             for intake in self.intakes {
                 intake.want(bundle.features().pointers());
             }
-            lines.push(format!("model: {} instead of {}", bundle.label(), now.bundle.label()));
+            let (new, old) = (bundle.label(), now.bundle.label());
+            lines.push(if new == old {
+                format!("model: {new}, with other thresholds, features or weights under the same version")
+            } else {
+                format!("model: {new} instead of {old}")
+            });
         }
         let ending: Vec<String> = changes.removed.iter().chain(&changes.changed).cloned().collect();
         self.sinks.stop(&ending).await;
@@ -167,7 +172,7 @@ impl Reload<'_> {
             super::log::set_level(config.log.level);
             lines.push(format!("log.level: {}", config.log.level.name()));
         }
-        let report = Report { changes: lines, restart: changes.restart, notes, ..Report::default() };
+        let report = Report { at, changes: lines, restart: changes.restart, notes, ..Report::default() };
         let sinks = self.sinks.statuses(&config.sinks);
         view.put(InForce { config, memory, bundle, sinks, reload: Some(report.clone()) });
         Ok(report)

@@ -4,13 +4,15 @@
 //! with what is in the tree. After a change of the code, `VERDICTD_BLESS=1 cargo test --test docs` writes them anew.
 //!
 //! One file a document: `readme`, `reference`, `manual` (man pages of the commands), `config_page` (verdictd.toml.5),
-//! `guides` (packaging/doc, and the man pages of section 7 made of it), `completions`. `roff` and `markdown` write and
+//! `guides` (packaging/doc, and the man pages of section 7 made of it), `completions`, `status`, `variables`. `commands`
+//! tries every command line in them. `roff` and `markdown` write and
 //! convert; `rendering` shows that the pages render.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // helpers stop at the first surprise, as tests do
 
 #[path = "../support/mod.rs"]
 mod support;
 
+mod commands;
 mod completions;
 mod config_page;
 mod guides;
@@ -20,6 +22,8 @@ mod readme;
 mod reference;
 mod rendering;
 mod roff;
+mod status;
+mod variables;
 
 use std::path::{Path, PathBuf};
 

@@ -43,6 +43,14 @@ pub const VARIABLES: &[(&str, &[&str], &str)] = &[
         &["verdictd", "run", "check", "status", "send", "demo", "bench"],
         "Where it is set to anything, no colour is written to a terminal.",
     ),
+    ("NOTIFY_SOCKET", &["run"], "Of systemd: where the daemon says that it is ready, reloads, stops, and how it does."),
+    ("WATCHDOG_USEC", &["run"], "Of systemd: how often a sign of life is asked for; WATCHDOG_PID says of whom."),
+    (
+        "LISTEN_FDS",
+        &["run"],
+        "Of systemd: how many sockets are passed; LISTEN_FDNAMES names the source that each is for, LISTEN_PID the process.",
+    ),
+    ("JOURNAL_STREAM", &["run"], "Of systemd: whether standard error is the journal, for `log.format = \"auto\"`."),
     (
         "TMPDIR",
         &["demo", "bench", "store", "quarantine"],
@@ -53,8 +61,9 @@ pub const VARIABLES: &[(&str, &[&str], &str)] = &[
 /// Pages beside `verdictd`(1), of interest to who reads a command's.
 fn related(name: &str) -> &'static [&'static str] {
     match name {
-        "run" => &["check", "status", "store"],
-        "check" => &["init", "run"],
+        "run" => &["check", "reload", "status", "store"],
+        "reload" => &["check", "status", "run"],
+        "check" => &["init", "reload", "run"],
         "init" => &["check"],
         "send" => &["simulate", "run"],
         "score" => &["model", "simulate"],
@@ -62,7 +71,7 @@ fn related(name: &str) -> &'static [&'static str] {
         "status" => &["store", "quarantine"],
         "store" => &["quarantine", "status"],
         "quarantine" => &["store", "status"],
-        "model" => &["score", "check"],
+        "model" => &["score", "check", "reload"],
         "demo" => &["bench", "init"],
         "bench" => &["demo"],
         _ => &["run", "status"],
@@ -223,7 +232,7 @@ fn main_page(command: &Command) -> String {
         page.term(&bold(&(code as u8).to_string()), format!("{} {}", code.meaning(), code.advice()).trim());
     }
     page.section("Environment");
-    for (variable, _, text) in VARIABLES {
+    for (variable, _, text) in VARIABLES.iter().filter(|(_, commands, _)| *commands != ["run"]) {
         page.term(&bold(variable), text);
     }
     page.paragraph("Texts of the config may name further variables: see `verdictd.toml`(5).");
@@ -261,7 +270,7 @@ fn the_man_pages_are_those_of_the_commands() {
 fn file_names() -> Vec<String> {
     let mut names: Vec<String> = pages().into_iter().map(|(name, _)| name).collect();
     names.push("verdictd.toml.5".to_owned());
-    names.extend(super::guides::names().iter().map(|guide| super::guides::page_name(guide)));
+    names.extend(super::guides::file_names());
     names
 }
 

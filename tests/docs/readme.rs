@@ -211,7 +211,10 @@ fn every_file_that_the_readme_links_to_is_there() {
     let readme = read("README.md");
     let targets = readme.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     for target in targets.filter(|target| !target.starts_with('#') && !target.contains("://")) {
-        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(target).exists(), "{target} is not there");
+        let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+        assert!(super::in_tree(file).exists(), "{target} is not there");
+        let heads = || read(file).lines().filter(|line| line.starts_with('#')).map(super::anchor).collect::<Vec<_>>();
+        assert!(anchor.is_empty() || heads().contains(&format!("#{anchor}")), "{target} is no section");
     }
     let anchors: BTreeSet<String> = readme.lines().filter(|line| line.starts_with("##")).map(super::anchor).collect();
     for target in readme.split("](#").skip(1).filter_map(|rest| rest.split(')').next()) {

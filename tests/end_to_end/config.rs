@@ -30,6 +30,66 @@ fn every_fault_is_reported_at_once() {
     }
 }
 
+/// The places that `check` names in its lines, and those of `check --json`, which must be the same.
+fn places(site: &Site) -> Vec<String> {
+    let done = configured(site, &["check"]);
+    assert_eq!(done.status.code(), Some(CONFIG), "{done:?}");
+    let json = configured(site, &["check", "--json"]).stdout;
+    let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let errors = report["errors"].as_array().expect("a list");
+    let places = errors.iter().map(|error| {
+        let file = std::path::Path::new(error["file"].as_str().expect("a file"));
+        let file = file.strip_prefix(site.path()).expect("a file of the site").display().to_string();
+        format!("{file}:{}:{}", error["line"], error["column"])
+    });
+    let places: Vec<String> = places.collect();
+    assert_eq!(places.len(), done.stderr.lines().count(), "{}", done.stderr);
+    for (place, line) in places.iter().zip(done.stderr.lines()) {
+        assert!(line.contains(&format!("/{place}: ")), "{place} in {line}");
+    }
+    places
+}
+
+#[test]
+fn every_fault_has_its_file_line_and_column_also_in_an_overlay() {
+    let site = Site::new();
+    let text = std::fs::read_to_string(site.config()).unwrap();
+    std::fs::write(site.config(), text + "limits.event = \"${NO_SUCH}\"\nlog = { levl = \"info\" }\n").unwrap();
+    std::fs::create_dir(site.path().join("conf.d")).unwrap();
+    let overlay = "[dedup]\nwindow = 7\n[sources.pos]\nevent = { time = { pointer = \"/at\", zone = 5 } }\n";
+    std::fs::write(site.path().join("conf.d/site.toml"), overlay).unwrap();
+    assert_eq!(
+        places(&site),
+        ["conf.d/site.toml:2:10", "conf.d/site.toml:4:44", "verdictd.toml:9:17", "verdictd.toml:10:9"]
+    );
+}
+
+#[test]
+fn every_fault_of_a_bundle_has_its_place_in_the_manifest_or_where_the_config_names_it() {
+    let site = Site::new();
+    let manifest = site.bundle().join("model.toml");
+    let good = std::fs::read_to_string(&manifest).unwrap();
+    let line_of = |text: &str, wanted: &str| 1 + text.lines().position(|line| line.contains(wanted)).unwrap();
+    let bad = good.replace("otherwise = \"allow\"", "otherwise = 5") + "\n[extra]\nx = 1\n";
+    assert_ne!(bad, good);
+    std::fs::write(&manifest, &bad).unwrap();
+    let expected = [
+        format!("bundle/model.toml:{}:13", line_of(&bad, "otherwise")),
+        format!("bundle/model.toml:{}:2", line_of(&bad, "[extra]")),
+    ];
+    assert_eq!(places(&site), expected);
+    let verified = verdictd(&site, &["model", "verify", "bundle"]);
+    assert!(verified.stderr.contains(&format!("{}: ", expected[0])), "{}", verified.stderr);
+
+    std::fs::write(&manifest, good.clone() + "[decision\n").unwrap();
+    assert!(places(&site)[0].starts_with(&format!("bundle/model.toml:{}:", good.lines().count() + 1)));
+
+    // Of weights no line can be named: where the config says which they are.
+    std::fs::write(&manifest, &good).unwrap();
+    std::fs::write(site.bundle().join("model.safetensors"), "x").unwrap();
+    assert_eq!(places(&site), ["verdictd.toml:3:16"]);
+}
+
 #[test]
 fn two_listeners_on_one_address_are_refused() {
     let mut site = Site::new();

@@ -32,7 +32,7 @@ impl Supervisor {
         let descriptor = self.kept.as_raw_fd();
         // The process id that descriptors are meant for is known after the fork alone: a shell says it.
         let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg("LISTEN_PID=$$ exec \"$0\" run --config \"$1\"");
+        command.arg("-c").arg("WATCHDOG_PID=$$ LISTEN_PID=$$ exec \"$0\" run --config \"$1\"");
         command.arg(env!("CARGO_BIN_EXE_verdictd")).arg(self.site.config());
         command.env("LISTEN_FDS", "1").env("LISTEN_FDNAMES", name);
         command.env("NOTIFY_SOCKET", self.site.path().join("notify.sock")).env("WATCHDOG_USEC", "4000000");

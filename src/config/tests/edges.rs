@@ -102,19 +102,23 @@ fn a_time_has_a_form_and_a_zone() {
 
 /// Types, lines after the last of them, and what must be in the one fault.
 const FAULTS: &[(&[&str], &str, &[&str])] = &[
-    (&[], "event = { time = { pointer = \"/t\", format = \"epoch\" } }", &["event.time: expected", "\"epoch-s\""]),
+    (
+        &[],
+        "event = { time = { pointer = \"/t\", format = \"epoch\" } }",
+        &["event.time.format: expected", "\"epoch-s\""],
+    ),
     (
         &[],
         "event = { time = { pointer = \"/t\", format = \"%d.%m\" } }",
-        &["sources.pos.event.time: expected a pattern"],
+        &["sources.pos.event.time.format: expected a pattern"],
     ),
     (
         &[],
         "event = { time = { pointer = \"/t\", format = \"%F %T\", zone = \"Europe/Berlyn\" } }",
-        &["expected a zone as in \"Europe/Berlin\"", "Berlyn"],
+        &["event.time.zone: expected a zone as in \"Europe/Berlin\"", "Berlyn"],
     ),
     (&[], "event = { time = { pointer = \"/t\", zone = \"UTC\" } }", &["zone only beside a pattern"]),
-    (&[], "event = { time = { pointr = \"/t\" } }", &["not pointr, did you mean \"pointer\"?"]),
+    (&[], "event = { time = { pointr = \"/t\" } }", &["did you mean \"pointer\"?", "found pointr"]),
     (&[], "kind = \"label\"", &["sources.pos.kind: expected \"events\" or \"labels\", did you mean \"labels\"?"]),
     (
         &["mqtt"],
@@ -196,22 +200,22 @@ const FAULTS: &[(&[&str], &str, &[&str])] = &[
     (
         &[],
         "[sources.n]\ntype = \"mqtt\"\nbroker = \"mqtt://b\"\ntopics = [\"a/b+\"]",
-        &["sources.n.topics: expected + as a whole level", "\"a/b+\""],
+        &["sources.n.topics[0]: expected + as a whole level", "\"a/b+\""],
     ),
     (
         &[],
         "[sources.n]\ntype = \"mqtt\"\nbroker = \"mqtt://b\"\ntopics = [\"a\", \"a\"]",
-        &["sources.n.topics: expected each only once, \"a\" is there twice"],
+        &["sources.n.topics[1]: expected each only once, found the text \"a\""],
     ),
     (
         &[],
         "[sources.n]\ntype = \"kafka\"\nbrokers = [\"b\"]\ntopics = [\"t\"]",
-        &["sources.n.brokers: expected a port from 1 to 65535 after the host, as in \"b:9092\""],
+        &["sources.n.brokers[0]: expected a port from 1 to 65535 after the host, as in \"b:9092\""],
     ),
     (
         &[],
         "[sources.n]\ntype = \"kafka\"\nbrokers = [\"b:1\"]\ntopics = [\"a b\"]",
-        &["sources.n.topics: expected a topic of 1 to 249 letters"],
+        &["sources.n.topics[0]: expected a topic of 1 to 249 letters"],
     ),
     (
         &[],

@@ -70,7 +70,7 @@ const FAULTS: &[(&str, &[&str])] = &[
     ),
     (
         "[sources.b]\ntype = \"http\"\nlisten = \"unix:/b\"\nevent = { key = { pointer = \"/a\", file = \"x\" } }",
-        &["sources.b.event.key: expected only pointer and hmac-key-file in it, not file"],
+        &["sources.b.event.key: expected only pointer and hmac-key-file in it, found file"],
     ),
     ("sinks = 1\n", &["v.toml:1:9: sinks: expected tables such as [sinks.NAME], found the number 1"]),
     ("[sinks.a]\ntype = \"file\"\npath = \"v.ndjson\"", &["sinks.a.path: expected an absolute path, found the text"]),
@@ -83,7 +83,49 @@ const FAULTS: &[(&str, &[&str])] = &[
     ("[sinks.a]\ntype = \"file\"\npath = \"/v\"\ndecisions = []", &["sinks.a.decisions: expected a list of texts"]),
     ("[sinks.a]\ntype = \"file\"\npath = \"/v\"\nkeep = -1", &["sinks.a.keep: expected a whole number from 0"]),
     ("[model]\nbundle = 3", &["model.bundle: expected the path of a file, found the number 3"]),
-    ("[model]\nbundle = \"${NO_SUCH}\"", &["v.toml:5:10: the environment variable NO_SUCH is not set"]),
+    (
+        "[model]\nbundle = \"${NO_SUCH}\"",
+        &["v.toml:5:11: model.bundle: the environment variable NO_SUCH is not set", "${NO_SUCH:-default}"],
+    ),
+    (
+        "[model]\nbundle = \"/a/${SITE}/${NO:-x/${\"",
+        &["v.toml:5:22: model.bundle: expected ${NAME} or ${NAME:-default}", "found \"${NO:-x/${\""],
+    ),
+    ("[model]\nbundle = '''\n/a/${NO_SUCH}'''", &["v.toml:5:10: model.bundle: the environment variable"]),
+    ("[model]\nbundle = \"\\u0041${NO_SUCH}\"", &["v.toml:5:10: model.bundle: the environment variable"]),
+    (
+        "[dedup]\nwindow = \"${NO_SUCH:-7 days}\"",
+        &["v.toml:5:10: dedup.window: expected a duration", "found the text \"7 days\""],
+    ),
+    ("[dedup]\nxyzzy = 1", &["v.toml:5:1: dedup.xyzzy: unknown key; there is window, when-full"]),
+    (
+        "[sources.b]\ntype = \"http\"\nlisten = \"unix:/b\"\nevent = { time = { pointer = \"at\" } }",
+        &["v.toml:7:30: sources.b.event.time.pointer: expected a JSON pointer", "found the text \"at\""],
+    ),
+    (
+        "[sources.b]\ntype = \"http\"\nlisten = \"unix:/b\"\nevent = { time = { pointer = \"/at\", format = \"%Q\" } }",
+        &["v.toml:7:46: sources.b.event.time.format: expected a pattern", "found the text \"%Q\""],
+    ),
+    (
+        "[sources.b]\ntype = \"http\"\nlisten = \"unix:/b\"\nevent = { time = { pointer = \"/at\", formt = \"\" } }",
+        &["v.toml:7:37: sources.b.event.time: expected only pointer, format and zone in it, did you mean \"format\"?"],
+    ),
+    (
+        "[sources.b]\ntype = \"http\"\nlisten = \"unix:/b\"\nevent = { key = [\"/a\", \"b\"] }",
+        &["v.toml:7:24: sources.b.event.key[1]: expected a JSON pointer", "found the text \"b\""],
+    ),
+    (
+        "[sources.b]\ntype = \"http\"\nlisten = \"unix:/b\"\nevent = { key = { pointer = \"a\" } }",
+        &["v.toml:7:29: sources.b.event.key.pointer: expected a JSON pointer", "found the text \"a\""],
+    ),
+    (
+        "[sources.b]\ntype = \"kafka\"\nbrokers = [\"a:1\",\n  \"b\"]\ntopics = [\"t\"]",
+        &["v.toml:7:3: sources.b.brokers[1]: expected", "found the text \"b\""],
+    ),
+    (
+        "[sinks.a]\ntype = \"file\"\npath = \"/v\"\ndecisions = [\"block\", 5]",
+        &["v.toml:7:23: sinks.a.decisions[1]: expected a text that is not empty, found the number 5"],
+    ),
     ("[limits]\nmemory = 64 MiB", &["v.toml:5:", "not TOML"]),
     ("[limits]\nmemory = \"64 MiB\"\nmemory = \"65 MiB\"", &["v.toml:6:1: not TOML: duplicate key"]),
 ];
