@@ -23,9 +23,8 @@ fn lintian_finds_nothing_without_a_stated_reason() {
 #[test]
 fn each_override_of_lintian_has_its_reason_above_it() {
     let text = include_str!("../../packaging/debian/lintian-overrides");
-    let mut lines = text.lines().peekable();
     let mut previous = "";
-    while let Some(line) = lines.next() {
+    for line in text.lines() {
         let is_tag = !line.is_empty() && !line.starts_with('#');
         let has_reason = previous.starts_with('#') || previous.starts_with("verdictd:");
         assert!(!is_tag || has_reason, "no reason above {line:?}");
