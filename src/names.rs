@@ -5,26 +5,26 @@
 //! a library built for another glibc. So the two are set before the first look-up, whatever that file says. Groups and
 //! users are read from `/etc/group` and `/etc/passwd` directly, without glibc.
 
-use std::ffi::CStr;
-#[cfg(target_env = "gnu")]
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 
 #[cfg(target_env = "gnu")]
 unsafe extern "C" {
     fn __nss_configure_lookup(database: *const c_char, services: *const c_char) -> c_int;
 }
 
-/// Host names come from `/etc/hosts` and DNS from now on. Where glibc refuses that (it has no memory) the look-ups are as
-/// the machine has them, which is no reason not to start.
+/// Host names come from `/etc/hosts` and DNS from now on. `false` where glibc refused that (it had no memory): then the
+/// look-ups are as the machine has them, and it is no reason not to start.
 ///
 /// # Safety
 /// No other thread may run yet: a look-up under way would see the services change.
-pub unsafe fn look_up_in_files_and_dns() {
+#[must_use]
+pub unsafe fn look_up_in_files_and_dns() -> bool {
     const HOSTS: &CStr = c"hosts";
     const SERVICES: &CStr = c"files dns";
     // SAFETY: both are C strings that live for ever, and by the caller's word no look-up is under way.
     #[cfg(target_env = "gnu")]
-    let _ = unsafe { __nss_configure_lookup(HOSTS.as_ptr(), SERVICES.as_ptr()) };
+    let refused = unsafe { __nss_configure_lookup(HOSTS.as_ptr(), SERVICES.as_ptr()) };
     #[cfg(not(target_env = "gnu"))]
-    let _ = (HOSTS, SERVICES);
+    let refused: c_int = (HOSTS, SERVICES, 0).2;
+    refused == 0
 }
