@@ -173,3 +173,16 @@ Examples:
   # on the disk that the state will be on; about half a minute
   verdictd bench --dir /var/lib/verdictd
   verdictd bench --json --rounds 5";
+
+pub const RELOAD: &str = "\
+Have the running daemon read its config and its model anew. All is checked first: where something is wrong, the faults \
+are printed, each with its place, the exit code is 78 and nothing has changed. Else sinks, the model with its thresholds \
+and the least level of the log are swapped without a pause; what needs a restart is named and keeps its old value. \
+SIGHUP does the same without an answer.\n\n\
+The daemon is asked on its admin socket, which must be a Unix socket.";
+pub const RELOAD_EXAMPLES: &str = "\
+Examples:
+  After an edit:
+    verdictd check && verdictd reload
+  Through the service manager, which does the same:
+    systemctl reload verdictd";

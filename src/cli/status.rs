@@ -10,6 +10,7 @@ use crate::{
     listen::Listen,
 };
 use clap::Args;
+use jiff::Timestamp;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
     if args.json {
         out.json(&status)?;
     } else {
-        out.text(&as_text(&status))?;
+        out.text(&as_text(&status, Timestamp::now()))?;
         for warning in status["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             say(Mark::Warning, warning);
         }
@@ -77,8 +78,9 @@ fn fetch(options: ClientOptions) -> Result<Value, Failure> {
         .map_err(|error| Failure::does_not_hold(format!("{address} gave no JSON: {error}")))
 }
 
-/// For people: a line a part. Warnings are said apart. Members that a daemon of another version lacks show as 0 or -.
-fn as_text(status: &Value) -> String {
+/// For people: a line a part, with what matters only where there is any. Warnings are said apart. Members that a
+/// daemon of another version lacks show as 0 or -.
+fn as_text(status: &Value, now: Timestamp) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let count = |value: &Value| value.as_u64().unwrap_or(0);
     let size = |value: &Value| Size(count(value)).rounded();
@@ -100,7 +102,7 @@ fn as_text(status: &Value) -> String {
         // Only what clients connect to counts connections; the others have a link of their own.
         let link = match source["connections"].as_u64() {
             Some(connections) => format!("; {connections} connected"),
-            None => last_error(&source),
+            None => last_error(&source, now),
         };
         let state = text(&source["state"]);
         lines.push(("source", format!("{name} {state} at {from}: {}{link}", counts.join(", "))));
@@ -109,9 +111,13 @@ fn as_text(status: &Value) -> String {
         let state = text(&sink["state"]);
         let (name, delivered, waiting) = (text(&sink["name"]), count(&sink["delivered"]), count(&sink["lag-events"]));
         let age = sink["lag-seconds"].as_f64().filter(|_| waiting > 0);
-        let age = age.map(|age| format!(", the oldest for {age:.1} s")).unwrap_or_default();
-        let error = last_error(&sink);
-        lines.push(("sink", format!("{name} {state}: {delivered} delivered, {waiting} waiting{age}{error}")));
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // whole seconds, at most 2^64
+        let age = age.map(|age| format!(", the oldest for {}", elapsed(age.round() as u64))).unwrap_or_default();
+        let (target, error) = (text(&sink["target"]), last_error(&sink, now));
+        lines.push((
+            "sink",
+            format!("{name} {state} at {target}: {delivered} delivered, {waiting} waiting{age}{error}"),
+        ));
     }
     let (configured, force) = (count(&dedup["window-seconds"]), count(&dedup["window-in-force-seconds"]));
     let cut = match dedup["cut-by"].as_str() {
@@ -124,27 +130,32 @@ fn as_text(status: &Value) -> String {
     lines.push(("memory", format!("{} of {}", size(&memory["resident"]), size(&memory["budget"]))));
     let free = size(&disk["free"]);
     lines.push(("disk", format!("{} of {}; {free} free on it", size(&disk["used"]), size(&disk["budget"]))));
-    lines.push((
-        "store",
-        format!(
-            "{}; {} damaged stores set aside, {} verdicts lost",
-            match (count(&store["oldest-sequence"]), next) {
-                (oldest, next) if oldest < next => format!("sequences {oldest} to {}", next - 1),
-                _ => "empty".to_owned(),
-            },
-            count(&store["set-aside"]),
-            count(&store["lost"])
-        ),
-    ));
-    let (entries, evicted) = (count(&quarantine["events"]), count(&quarantine["evicted"]));
-    lines.push(("quarantine", format!("{entries} records, {}; {evicted} evicted", size(&quarantine["bytes"]))));
+    let held = match (count(&store["oldest-sequence"]), next) {
+        (oldest, next) if oldest < next => format!("sequences {oldest} to {}", next - 1),
+        _ => "empty".to_owned(),
+    };
+    let aside = some(count(&store["set-aside"]), "damaged stores set aside");
+    lines.push(("store", format!("{held}{aside}{}", some(count(&store["lost"]), "verdicts lost"))));
+    let entries = match count(&quarantine["events"]) {
+        0 => "empty".to_owned(),
+        entries => format!("{entries} records, {}", size(&quarantine["bytes"])),
+    };
+    lines.push(("quarantine", format!("{entries}{}", some(count(&quarantine["evicted"]), "evicted"))));
     let lines: Vec<String> = lines.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect();
     lines.concat()
 }
 
-fn last_error(link: &Value) -> String {
-    let error = link["last-error"]["text"].as_str();
-    error.map(|error| format!("; last error: {error}")).unwrap_or_default()
+/// A count that is worth a word only where there is one.
+fn some(count: u64, of: &str) -> String {
+    if count == 0 { String::new() } else { format!("; {count} {of}") }
+}
+
+/// The last error, also after a recovery: so with its age, where the daemon says when it was.
+fn last_error(link: &Value, now: Timestamp) -> String {
+    let Some(error) = link["last-error"]["text"].as_str() else { return String::new() };
+    let at = link["last-error"]["at"].as_str().and_then(|at| at.parse::<Timestamp>().ok());
+    let age = at.map(|at| format!(" {} ago", elapsed(now.duration_since(at).as_secs().unsigned_abs())));
+    format!("; last error{}: {error}", age.unwrap_or_default())
 }
 
 /// A time in its two greatest units: `7 d`, `2 h 5 min`.
@@ -174,15 +185,19 @@ mod tests {
     fn the_text_form_says_what_is_waiting_and_what_is_cut() {
         let status = serde_json::json!({
             "ready": true,
-            "sinks": [{ "name": "audit", "state": "down", "lag-events": 3, "lag-seconds": 2.25,
-                        "last-error": { "text": "full" } }],
+            "sinks": [{ "name": "audit", "state": "down", "target": "/v.ndjson", "lag-events": 3, "lag-seconds": 7_502.25,
+                        "last-error": { "text": "full", "at": "2026-01-01T00:00:00Z" } }],
             "sources": [{ "name": "site", "from": "b:1 t", "state": "down", "accepted": 2, "last-error": { "text": "no" } },
                         { "name": "pos", "from": "unix:/e", "state": "up", "connections": 4 }],
             "dedup": { "window-seconds": 604_800, "window-in-force-seconds": 7_500, "cut-by": "limits.memory" },
+            "store": { "oldest-sequence": 1, "next-sequence": 5, "lost": 2 },
             "warnings": ["the window is cut"],
         });
-        let text = as_text(&status);
-        assert!(text.contains("audit down: 0 delivered, 3 waiting, the oldest for 2.2 s; last error: full"), "{text}");
+        let text = as_text(&status, "2026-01-01T00:01:30Z".parse().unwrap());
+        let sink = "audit down at /v.ndjson: 0 delivered, 3 waiting, the oldest for 2 h 5 min; \
+                    last error 1 min 30 s ago: full";
+        assert!(text.contains(sink), "{text}");
+        assert!(text.contains("store       sequences 1 to 4; 2 verdicts lost\nquarantine  empty\n"), "{text}");
         assert!(text.contains("site down at b:1 t: 2 accepted, 0 duplicate"), "{text}");
         assert!(text.contains("0 refused; last error: no"), "{text}");
         assert!(text.contains("pos up at unix:/e: 0 accepted") && text.contains("0 refused; 4 connected"), "{text}");

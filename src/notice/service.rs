@@ -37,6 +37,10 @@ super::notices! {
         "Changes of the config wait for a restart"
         "These keys or tables cannot change while the daemon runs. Their old values are in force."
         "Restart the service when it suits; callers on a socket of the service manager wait meanwhile.";
+    MEMORY_TIGHT: Warn "memory-tight" "99f093c301683b836d20e6a2f2eb1191" []
+        "The service manager allows less memory than the config"
+        "limits.memory and a little more do not fit the unit's MemoryMax=. Under load the kernel would end the daemon; it comes back, and loses nothing, and is away for as long as a start takes."
+        "Raise MemoryMax= by a drop-in of the unit (an example is installed), or lower limits.memory.";
     DRAIN_CUT: Warn "drain-cut" "a692cdb0aca56b1d83daad7087b912ae" []
         "A sink did not drain in time"
         "The daemon was stopping and a sink could not take all that waits for it. The verdicts stay in the store."

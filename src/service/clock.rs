@@ -52,7 +52,7 @@ impl Seen {
         }
         let (wall_before, monotonic_before) = before?;
         let step_ms = (wall_ms - wall_before) - (monotonic_ms - monotonic_before);
-        if step_ms.unsigned_abs() < STEP_MIN.as_millis() as u64 {
+        if Duration::from_millis(step_ms.unsigned_abs()) < STEP_MIN {
             return None;
         }
         self.step = Some((step_ms / 1000, monotonic_ms));

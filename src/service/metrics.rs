@@ -232,14 +232,14 @@ mod tests {
         registry.register_collector(Box::new(Snapshot(families)));
         let mut text = String::new();
         encode(&mut text, &registry).unwrap();
-        let expected = r#"# HELP verdictd_store_bytes Bytes.
+        let expected = r#"# HELP verdictd_store_bytes Bytes
 # TYPE verdictd_store_bytes gauge
 # UNIT verdictd_store_bytes bytes
 verdictd_store_bytes 5.0
-# HELP verdictd_events Events.
+# HELP verdictd_events Events
 # TYPE verdictd_events counter
 verdictd_events_total{version="a"} 2.0
-# HELP verdictd_model Model.
+# HELP verdictd_model Model
 # TYPE verdictd_model info
 verdictd_model_info{version="1\"\\\n2"} 1
 # EOF

@@ -5,6 +5,7 @@ mod admin;
 mod allocator;
 mod aside;
 mod build;
+mod cgroup;
 mod change;
 mod clients;
 mod clock;

@@ -100,6 +100,7 @@ pub async fn keep_telling(view: Arc<View>) {
         if view.stopping.load(Relaxed) {
             return;
         }
+        let mut feed = false;
         if let Some(watchdog) = watchdog {
             let stuck = is_stuck(&view.engine, watchdog);
             if stuck && !was_stuck {
@@ -111,14 +112,22 @@ pub async fn keep_telling(view: Arc<View>) {
                 );
             }
             was_stuck = stuck;
-            if !stuck {
+            feed = !stuck;
+        }
+        let text = said.is_none_or(|at| at.elapsed() >= STATUS_EVERY).then(|| line.next(&view));
+        if text.is_some() {
+            said = Some(Instant::now());
+        }
+        // A supervisor that does not read must not hold up a thread that serves.
+        let telling = tokio::task::spawn_blocking(move || {
+            if feed {
                 tell(&[NotifyState::Watchdog]);
             }
-        }
-        if said.is_none_or(|at| at.elapsed() >= STATUS_EVERY) {
-            said = Some(Instant::now());
-            tell(&[NotifyState::Status(&line.next(&view))]);
-        }
+            if let Some(text) = text {
+                tell(&[NotifyState::Status(&text)]);
+            }
+        });
+        drop(telling.await);
     }
 }
 

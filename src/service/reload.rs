@@ -130,7 +130,7 @@ impl Reload<'_> {
         }
         let notes = loaded.warnings.iter().map(ToString::to_string).collect();
         // The same bundle keeps its handle: nothing is loaded twice.
-        let same = built.bundle.sha256() == now.bundle.sha256();
+        let same = built.bundle.manifest_sha256() == now.bundle.manifest_sha256();
         let bundle = if same { Arc::clone(&now.bundle) } else { built.bundle };
         Ok(Ready { config, bundle, memory, changes, notes })
     }
@@ -145,7 +145,12 @@ impl Reload<'_> {
             for intake in self.intakes {
                 intake.want(bundle.features().pointers());
             }
-            lines.push(format!("model: {} instead of {}", bundle.label(), now.bundle.label()));
+            let (new, old) = (bundle.label(), now.bundle.label());
+            lines.push(if new == old {
+                format!("model: {new}, with other thresholds, features or weights under the same version")
+            } else {
+                format!("model: {new} instead of {old}")
+            });
         }
         let ending: Vec<String> = changes.removed.iter().chain(&changes.changed).cloned().collect();
         self.sinks.stop(&ending).await;

@@ -196,6 +196,7 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
     }
     lines.extend(now.reload.iter().flat_map(Report::warnings));
     lines.extend(super::clock::warnings());
+    lines.extend(view.tight.clone());
     if stats.set_aside > 0 {
         lines.push(format!("{} damaged stores are set aside, in damaged-… in state-dir", stats.set_aside));
     }

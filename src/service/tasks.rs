@@ -4,6 +4,7 @@
 use super::activation::{ADMIN, Activation};
 use super::admin::{InForce, View};
 use super::build::Built;
+use super::cgroup;
 use super::daemon::{DaemonError, limits};
 use super::notify;
 use super::reload::{Reload, Report};
@@ -130,6 +131,10 @@ impl<'a> Tasks<'a> {
         sinks.start(&config.sinks)?;
         let (asking, asked) = mpsc::channel(1);
         let shown = sinks.statuses(&config.sinks);
+        let tight = cgroup::warning(built.memory.budget, cgroup::memory_max());
+        if let Some(warning) = &tight {
+            tracing::warn!(kind = notice::MEMORY_TIGHT.kind, "{warning}");
+        }
         let in_force = InForce { config, memory: built.memory, bundle: built.bundle, sinks: shown, reload: None };
         let view = Arc::new(View {
             disk: built.disk,
@@ -139,6 +144,7 @@ impl<'a> Tasks<'a> {
             sources: views,
             started,
             stopping: AtomicBool::new(false),
+            tight,
             in_force: RwLock::new(Arc::new(in_force)),
             reloads: asking,
         });

@@ -16,6 +16,8 @@ mod edges;
 mod events;
 mod forms;
 mod models;
+mod reload;
 mod repeats;
 mod sink;
 mod stops;
+mod supervisor;

@@ -147,3 +147,24 @@ fn a_dead_broker_holds_up_no_other_sink() {
     assert_eq!(daemon.metric("verdictd_sink_up{sink=\"audit\"}"), Some(1.0));
     assert!(daemon.stop().success());
 }
+
+/// What the sink has confirmed is known at the next start, also when it stopped while verdicts were on their way.
+#[test]
+fn a_clean_stop_under_load_sends_nothing_twice_at_the_next_start() {
+    let Some(broker) = shared() else { return };
+    let (from, to) = topics(broker);
+    let site = site(broker, "edge-1", &from, &to, "6 s");
+    for round in 0..3 {
+        let daemon = Daemon::start(&site);
+        let lines: String = (round * 2000..(round + 1) * 2000).map(super::rig::event).collect();
+        let reply = daemon.client().post(super::support::http::NDJSON, lines).unwrap();
+        assert_eq!((reply.status, reply.lines().len()), (200, 2000));
+        // Most of them are still on their way.
+        assert!(daemon.stop().success());
+    }
+    let daemon = Daemon::start(&site);
+    let idle = || (daemon.metric("verdictd_sink_lag_events{sink=\"bank\"}") == Some(0.0)).then_some(());
+    poll(WATCHDOG, idle).unwrap_or_else(|| panic!("{}\n{}", daemon.status(), daemon.log()));
+    assert!(daemon.stop().success());
+    assert_eq!(check(&read_all(&broker.bootstrap(), &to), 0..6000), 0, "sent twice");
+}

@@ -58,7 +58,9 @@ fn the_journal_gets_each_message_with_its_kind_and_fields() {
     let mut command = Command::new("unshare");
     command.args(["--map-root-user", "--mount", "--", "sh", "-c"]);
     command.arg("mount -t tmpfs none /run && exec \"$@\"").arg("sh").arg(part.get_program()).args(part.get_args());
-    part.get_envs().for_each(|(name, value)| drop(command.env(name, value.unwrap_or_default())));
+    for (name, value) in part.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
     let mut may = Command::new("unshare");
     may.args(["--map-root-user", "--mount", "--", "mount", "-t", "tmpfs", "none", "/run"]).stderr(Stdio::null());
     if !may.status().is_ok_and(|status| status.success()) {

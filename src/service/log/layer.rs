@@ -86,7 +86,9 @@ impl Recorder {
         let mut throttle = self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
         let told = throttle.all(self.started.elapsed(), SystemTime::now());
         drop(throttle);
-        told.iter().for_each(|message| self.write(message));
+        for message in &told {
+            self.write(message);
+        }
     }
 
     fn tell_when_due(&self) {
@@ -105,7 +107,9 @@ impl Recorder {
             }
             let told = throttle.due(now, SystemTime::now());
             drop(throttle);
-            told.iter().for_each(|message| self.write(message));
+            for message in &told {
+                self.write(message);
+            }
             throttle = self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
         }
     }

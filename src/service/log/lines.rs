@@ -2,7 +2,7 @@
 
 use super::message::Message;
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::fmt::Write;
 use std::time::SystemTime;
 use tracing::Level;
@@ -38,18 +38,17 @@ pub(super) fn text(message: &Message, colour: bool) -> String {
 
 /// One object: `timestamp`, `level`, `kind`, `message` and the fields beside them; with its line end.
 pub(super) fn json(message: &Message) -> String {
-    let mut members = Map::new();
-    members.insert("timestamp".to_owned(), time(message.at).into());
-    members.insert("level".to_owned(), message.level.as_str().into());
+    let (time, level, text) = (time(message.at), message.level, Value::from(message.text.as_str()));
+    let mut line = format!("{{\"timestamp\":\"{time}\",\"level\":\"{level}\",");
     if let Some(notice) = message.kind {
-        members.insert("kind".to_owned(), notice.kind.into());
+        let _ = write!(line, "\"kind\":\"{}\",", notice.kind);
     }
-    members.insert("message".to_owned(), message.text.as_str().into());
+    let _ = write!(line, "\"message\":{text}");
     for (name, value) in &message.fields {
-        // A field of the same name never hides what is there already.
-        members.entry(*name).or_insert_with(|| value.clone());
+        let _ = write!(line, ",\"{name}\":{value}");
     }
-    format!("{}\n", Value::Object(members))
+    line.push_str("}\n");
+    line
 }
 
 fn time(at: SystemTime) -> String {
@@ -87,7 +86,11 @@ mod tests {
              [sink-down]\n"
         );
         let object: Value = serde_json::from_str(&json(&message)).unwrap();
-        assert_eq!(json(&message).lines().count(), 1);
+        let line = json(&message);
+        assert!(
+            line.starts_with("{\"timestamp\":\"1970-01-01T00:00:00.000Z\",\"level\":\"WARN\",\"kind\":\"sink-down\",")
+        );
+        assert_eq!(line.lines().count(), 1);
         let expected = serde_json::json!({
             "timestamp": "1970-01-01T00:00:00.000Z", "level": "WARN", "kind": "sink-down",
             "message": "the sink\nfails", "sink": "bank", "error": "no\nroute \u{1b}[31m", "sequence": 7,

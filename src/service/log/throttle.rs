@@ -1,6 +1,6 @@
 //! Summaries in place of repeats. Free of clocks and output: times are handed in, what is to be written is handed out.
 //!
-//! Messages of one kind about one source or sink share a slot. In a slice of time the first [`PASSED_MAX`] of them
+//! Messages of one kind about one source, sink or key of the config share a slot. In a slice of time the first [`PASSED_MAX`] of them
 //! pass; the others are counted, and at the end of the slice one message of the same kind tells their number and the
 //! last text. Nothing is lost uncounted: what passed and what summaries tell is what was logged. A slot never hides
 //! another's messages, but the memory is bounded: beyond [`KEYS_MAX`] slots at once, the rest share one.
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 /// Messages of a slot that pass in a slice.
-pub const PASSED_MAX: u32 = 5;
+pub const PASSED_MAX: u32 = 10;
 /// How long a slice lasts.
 pub const SLICE: Duration = Duration::from_secs(30);
 /// Slots that are told apart at once; more than any config has of sources and sinks that fail in every way.
@@ -28,7 +28,7 @@ struct Key {
 impl Key {
     fn of(message: &Message) -> Self {
         let kind = message.kind.map_or(message.file.unwrap_or(message.target), |notice| notice.kind);
-        let owner = ["source", "sink", "owner"].into_iter().find_map(|name| message.field(name));
+        let owner = ["source", "sink", "owner", "key"].into_iter().find_map(|name| message.field(name));
         Self { kind, level: message.level, owner: owner.unwrap_or_default().to_owned() }
     }
 }
