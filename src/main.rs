@@ -5,7 +5,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // SAFETY: no other thread runs yet.
     unsafe {
-        verdictd::names::look_up_in_files_and_dns();
+        let _ = verdictd::names::look_up_in_files_and_dns();
         verdictd::model::keep_candle_single_threaded();
     }
     verdictd::cli::main().into()

@@ -17,6 +17,7 @@ unsafe extern "C" {
 ///
 /// # Safety
 /// No other thread may run yet: a look-up under way would see the services change.
+#[must_use]
 pub unsafe fn look_up_in_files_and_dns() -> bool {
     const HOSTS: &CStr = c"hosts";
     const SERVICES: &CStr = c"files dns";

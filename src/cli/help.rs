@@ -112,11 +112,10 @@ Examples:
   verdictd status --to unix:/run/verdictd/admin.sock";
 
 pub(super) const RELOAD: &str = "\
-Have the running daemon read its config and its model anew. All is checked first: where something is wrong, the faults \
-are printed, each with its place, the exit code is 78 and nothing has changed. Else sinks, the model with its thresholds \
-and the least level of the log are swapped without a pause; what needs a restart is named and keeps its old value. \
-SIGHUP does the same without an answer.\n\n\
-The daemon is asked on its admin socket, which must be a Unix socket.";
+Has the running daemon read its config and its model anew, and says what changed and what waits for a restart. Sinks, the \
+model and the log's level are swapped while events flow; everything else takes effect at the next start. Where anything \
+is wrong, all of it is said, with its place, and nothing changes: exit code 78. SIGHUP does the same; what became of it \
+is then in the log and in `status`.";
 pub(super) const RELOAD_EXAMPLES: &str = "\
 Examples:
   # after an edit
@@ -174,4 +173,3 @@ Examples:
   # on the disk that the state will be on; about half a minute
   verdictd bench --dir /var/lib/verdictd
   verdictd bench --json --rounds 5";
-

@@ -12,6 +12,7 @@ mod help;
 mod init;
 mod model;
 mod output;
+mod program;
 mod quarantine;
 mod reload;
 mod run;

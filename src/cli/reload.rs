@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// How long a reload may take: a model is loaded, and sinks drain.
-const RELOAD_WAIT_MAX: Duration = Duration::from_secs(120);
+const RELOAD_WAIT_MAX: Duration = Duration::from_mins(2);
 
 #[derive(Args, Debug)]
 pub(super) struct ReloadArgs {

@@ -31,12 +31,13 @@ pub(super) struct Models {
     /// Scores whatever it fits.
     newest: Arc<Bundle>,
     older: Vec<Arc<Bundle>>,
+    swap: Arc<Swap>,
 }
 
 impl Models {
-    pub fn new(bundle: Arc<Bundle>) -> Self {
+    pub fn new(bundle: Arc<Bundle>, swap: Arc<Swap>) -> Self {
         let (scorer, newest) = (bundle.scorer(WAVE_EVENTS_MAX), Arc::clone(&bundle));
-        Self { bundle, scorer, newest, older: Vec::new() }
+        Self { bundle, scorer, newest, older: Vec::new(), swap }
     }
 
     /// The scorer anew: after a panic nothing of its buffers is trusted.
@@ -44,14 +45,15 @@ impl Models {
         self.scorer = self.bundle.scorer(WAVE_EVENTS_MAX);
     }
 
-    pub fn put(&mut self, bundle: Arc<Bundle>) {
-        self.older.push(std::mem::replace(&mut self.newest, bundle));
-        self.forget();
-    }
-
-    /// Lets go of models that no batch can need any more. Cheap where there is none.
-    pub fn forget(&mut self) {
+    /// Takes over what [`Swap`] holds, with the budget of the index, and lets go of models that no batch can need any
+    /// more. Cheap where there is nothing to do.
+    pub fn adopt(&mut self) -> Option<u64> {
+        let swapped = self.swap.take().map(|(bundle, index_bytes)| {
+            self.older.push(std::mem::replace(&mut self.newest, bundle));
+            index_bytes
+        });
         self.older.retain(|bundle| Arc::strong_count(bundle.features().pointers()) > 1);
+        swapped
     }
 
     /// Whether the model in use is the one for this batch.

@@ -1,11 +1,11 @@
 //! One round: what the leader decides before a commit. No I/O of its own but the look-up of old chunks.
 
-use super::models::{Models, Swap};
+use super::models::Models;
 use super::{
     Along, Answer, Counters, Delivery, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX, told,
 };
 use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, Label, Span, identity_fingerprint};
-use crate::model::{Bundle, Reasons};
+use crate::model::Reasons;
 use crate::store::{self, BatchBuilder, Chunk, Index, LogClock, NewRecord, REASON_BYTES_MAX, Room, Store, StoreError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -50,7 +50,6 @@ pub(super) struct Round {
     builder: BatchBuilder,
     clock: LogClock,
     models: Models,
-    swap: Arc<Swap>,
     counters: Arc<Counters>,
     /// Whether the quarantine holds records with their bytes.
     keep_payload: bool,
@@ -74,8 +73,7 @@ impl Round {
         index: Index,
         builder: BatchBuilder,
         clock: LogClock,
-        bundle: Arc<Bundle>,
-        swap: Arc<Swap>,
+        models: Models,
         counters: Arc<Counters>,
         keep_payload: bool,
     ) -> Self {
@@ -84,8 +82,7 @@ impl Round {
             index,
             builder,
             clock,
-            models: Models::new(bundle),
-            swap,
+            models,
             counters,
             keep_payload,
             in_flight: Arc::new([]),
@@ -120,13 +117,11 @@ impl Round {
         self.go_on(Pending { submission, outcomes, refusal: None, chunks: Vec::new(), fresh: false })
     }
 
-    /// Takes over what [`Swap`] holds, and lets go of models that are not needed any more.
+    /// Takes over a model that has been swapped in.
     pub fn adopt(&mut self) {
-        if let Some((bundle, index_bytes)) = self.swap.take() {
-            self.models.put(bundle);
+        if let Some(index_bytes) = self.models.adopt() {
             self.index.set_budget(index_bytes);
         }
-        self.models.forget();
     }
 
     /// Drops what it holds unanswered: after a failure nobody may be told that something is durable.

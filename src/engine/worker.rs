@@ -1,7 +1,7 @@
 //! The two threads that take turns: one leads (decides), the other commits.
 
 use super::inbox::{Inbox, Next, Question};
-use super::models::Swap;
+use super::models::{Models, Swap};
 use super::round::{Round, Sealed};
 use super::{Along, Closed, Counters, Courier, Delivery, Origin, Submission};
 use crate::event::EventBatch;
@@ -90,8 +90,7 @@ impl Engine {
             parts.index,
             builder,
             clock,
-            parts.bundle,
-            Arc::clone(&swap),
+            Models::new(parts.bundle, Arc::clone(&swap)),
             Arc::clone(&counters),
             parts.keep_payload,
         );

@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 const STATUS_EVERY: Duration = Duration::from_secs(5);
 /// While the store is opened, more time is asked for so often, and each time so much.
 const OPENING_EVERY: Duration = Duration::from_secs(5);
-const OPENING_MORE: Duration = Duration::from_secs(60);
+const OPENING_MORE: Duration = Duration::from_mins(1);
 /// The longest that more time is asked for: an opening that hangs must end some time.
-const OPENING_MAX: Duration = Duration::from_mins(60);
+const OPENING_MAX: Duration = Duration::from_hours(1);
 
 /// Tells the supervisor; that it cannot be reached is no reason to end.
 pub fn tell(states: &[NotifyState<'_>]) {

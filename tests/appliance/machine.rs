@@ -7,6 +7,7 @@
 use super::host::{self, run};
 use super::tree::Tree;
 use crate::support::child::{Finished, Guarded, WATCHDOG, poll};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -147,9 +148,11 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        let _ = self.nspawn.0.kill();
-        let _ = self.nspawn.0.wait();
-        // Its processes go with its first one, a moment after.
+        // Its first process takes the others with it, and systemd-nspawn ends; that alone would leave them all.
+        if let Some(init) = i32::try_from(self.init).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(init, Signal::KILL);
+        }
+        let _ = poll(WATCHDOG, || self.nspawn.0.try_wait().ok().flatten());
         let _ = poll(WATCHDOG, || remove(&self.groups).then_some(()));
     }
 }

@@ -2,9 +2,10 @@
 
 use super::DemoError;
 use crate::cli::client::{Address, Client, ClientOptions};
+use crate::cli::program::{nothing, this_program};
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// How long it may take to become ready, or to stop.
@@ -24,11 +25,11 @@ impl Daemon {
         let fail = |error| DemoError::File { what: "cannot start the daemon with", path: config.to_owned(), error };
         let stderr = OpenOptions::new().create(true).append(true).open(&log).map_err(fail)?;
         let began = Instant::now();
-        let child = Command::new(std::env::current_exe().map_err(fail)?)
+        let child = Command::new(this_program().map_err(fail)?)
             .args(["run", "--config"])
             .arg(config)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdin(nothing())
+            .stdout(nothing())
             .stderr(stderr)
             .spawn()
             .map_err(fail)?;
