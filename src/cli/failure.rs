@@ -32,9 +32,11 @@ impl ExitCode {
             }
             Self::Usage => "The command line, or a file named on it that is not there.",
             Self::Bug => "A bug of verdictd.",
-            Self::Io => "Reading or writing failed: the state directory above all.",
+            Self::Io => {
+                "Reading or writing failed: the state directory above all. Or another process holds it just now."
+            }
             Self::Permission => "Permission denied.",
-            Self::Config => "The config, or another daemon holds the state-dir.",
+            Self::Config => "The config, or a store of a later release.",
         }
     }
 
@@ -48,12 +50,12 @@ impl ExitCode {
             Self::Bug => "Please report it with the log. What was answered before is durable.",
             Self::Io => {
                 "The restart is the retry, and the packaged service does it. If it comes again, look at the disk \
-                 (dmesg, df)."
+                 (dmesg, df), or at the other process: one daemon a state-dir."
             }
             Self::Permission => "Run it as the daemon's user, or give that user the right to the file that is named.",
             Self::Config => {
                 "Run verdictd check, mend every line that it names, and start it; the packaged service is not started \
-                 again by itself. Where another process holds the state-dir: one daemon a state-dir."
+                 again by itself."
             }
         }
     }
