@@ -32,9 +32,11 @@ impl ExitCode {
             }
             Self::Usage => "The command line, or a file named on it that is not there.",
             Self::Bug => "A bug of verdictd.",
-            Self::Io => "Reading or writing failed: the state directory above all.",
+            Self::Io => {
+                "Reading or writing failed: the state directory above all. Or another process holds it just now."
+            }
             Self::Permission => "Permission denied.",
-            Self::Config => "The config, or another daemon holds the state-dir.",
+            Self::Config => "The config, or a store of a later release.",
         }
     }
 
@@ -48,12 +50,12 @@ impl ExitCode {
             Self::Bug => "Please report it with the log. What was answered before is durable.",
             Self::Io => {
                 "The restart is the retry, and the packaged service does it. If it comes again, look at the disk \
-                 (dmesg, df)."
+                 (dmesg, df), or at the other process: one daemon a state-dir."
             }
             Self::Permission => "Run it as the daemon's user, or give that user the right to the file that is named.",
             Self::Config => {
                 "Run verdictd check, mend every line that it names, and start it; the packaged service is not started \
-                 again by itself. Where another process holds the state-dir: one daemon a state-dir."
+                 again by itself."
             }
         }
     }
@@ -158,10 +160,8 @@ fn code_of_store(error: &StoreError) -> ExitCode {
     match error {
         StoreError::Io { kind: io::ErrorKind::PermissionDenied, .. } => ExitCode::Permission,
         error if error.is_medium() => ExitCode::Io,
-        // Another process has the directory, for now: the next start may find it free.
-        StoreError::Held { .. } => ExitCode::Io,
-        // Of a later release.
-        StoreError::NewerFormat { .. } => ExitCode::Config,
+        // Another daemon has the directory, or it is of a later release.
+        StoreError::Held { .. } | StoreError::NewerFormat { .. } => ExitCode::Config,
         _ => ExitCode::Bug,
     }
 }
