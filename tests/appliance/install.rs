@@ -67,17 +67,17 @@ fn what_was_stopped_or_disabled_stays_so_over_an_upgrade(release: &str) {
     let Some(machine) = Machine::with_package(release) else { return };
     machine.well("systemctl stop verdictd.socket verdictd.service");
     machine.well("systemctl disable --quiet verdictd.socket verdictd.service");
-    machine.well("dpkg --install /root/verdictd.deb");
+    machine.well("dpkg --install /srv/verdictd.deb");
     let state = machine.sh("systemctl is-active verdictd.socket verdictd.service").stdout;
     assert_eq!(state, "inactive\ninactive\n");
     let enabled = machine.sh("systemctl is-enabled verdictd.socket verdictd.service").stdout;
     assert_eq!(enabled, "disabled\ndisabled\n");
 
     machine.well("systemctl enable --quiet verdictd.service");
-    machine.well("dpkg --install /root/verdictd.deb");
+    machine.well("dpkg --install /srv/verdictd.deb");
     let state = machine.sh("systemctl is-active verdictd.socket verdictd.service").stdout;
     assert_eq!(state, "inactive\ninactive\n");
-    machine.well("systemctl start verdictd.service && dpkg --install /root/verdictd.deb");
+    machine.well("systemctl start verdictd.service && dpkg --install /srv/verdictd.deb");
     machine.wait_active();
 }
 
@@ -91,7 +91,7 @@ fn a_removal_keeps_the_data_and_a_purge_deletes_it_and_says_so(release: &str) {
     machine.well("test -d /var/lib/verdictd/store && test -f /etc/verdictd/verdictd.toml");
     machine.well("test ! -e /run/verdictd && test ! -e /usr/bin/verdictd");
 
-    machine.well("dpkg --install /root/verdictd.deb");
+    machine.well("dpkg --install /srv/verdictd.deb");
     machine.wait_active();
     machine.well("dpkg --remove verdictd");
     let purged = machine.sh("dpkg --purge verdictd");

@@ -56,8 +56,8 @@ fn with_watchdog(machine: &Machine, seconds: u32, binary: Option<&Path>) {
     let mut dropin = format!("[Service]\nWatchdogSec={seconds}s\n");
     if let Some(binary) = binary {
         machine.tree().bring(binary, "verdictd");
-        // /root is hidden from the service; a debug build needs the libraries of the tree and more memory.
-        machine.well("install -m 755 /root/verdictd /usr/local/bin/verdictd-hangs");
+        // /srv is read-only to the service; a debug build needs the libraries of the tree and more memory.
+        machine.well("install -m 755 /srv/verdictd /usr/local/bin/verdictd-hangs");
         dropin += "ExecStart=\nExecStart=/usr/local/bin/verdictd-hangs run\nMemoryMax=infinity\n\
                    Environment=VERDICTD_FAULT_HANG=/var/lib/verdictd/hang\n";
     }
@@ -77,13 +77,13 @@ fn a_hung_commit_is_ended_by_the_watchdog_and_started_anew(release: &str) {
     send(&machine, "before");
     machine.well("touch /var/lib/verdictd/hang");
     // Nobody waits for this answer: the watchdog is to end the daemon before there is one.
-    machine.well(&format!("({}) >/root/answer 2>&1 &", SEND_ONE.replace("ID", "hangs")));
+    machine.well(&format!("({}) >/srv/answer 2>&1 &", SEND_ONE.replace("ID", "hangs")));
     machine.wait_for("the watchdog", |machine| {
         machine.sh("journalctl --no-pager --output cat _PID=1").stdout.contains("Watchdog timeout")
     });
     machine.well("rm /var/lib/verdictd/hang");
     machine.wait_active();
-    machine.wait_for("the answer after the restart", |machine| machine.read("/root/answer").contains("\"decision\""));
+    machine.wait_for("the answer after the restart", |machine| machine.read("/srv/answer").contains("\"decision\""));
 }
 
 fn an_idle_daemon_is_left_alone_by_the_watchdog(release: &str) {
@@ -116,7 +116,7 @@ fn a_wrong_configuration_is_not_tried_in_a_tight_loop(release: &str) {
     let Some(machine) = Machine::with_package(release) else { return };
     machine.write("/etc/verdictd/conf.d/site.toml", "[log]\nlevel = \"loud\"\n");
     machine.sh("systemctl restart verdictd.service");
-    machine.well(&format!("({}) >/root/answer 2>&1 &", SEND_ONE.replace("ID", "waits")));
+    machine.well(&format!("({}) >/srv/answer 2>&1 &", SEND_ONE.replace("ID", "waits")));
     machine.wait_for("a second start", |machine| {
         machine.sh("journalctl --no-pager --output cat _PID=1").stdout.matches("status=78").count() >= 2
     });
@@ -129,18 +129,18 @@ fn a_wrong_configuration_is_not_tried_in_a_tight_loop(release: &str) {
     }
     // Mended, it is started by the caller who still waits.
     machine.write("/etc/verdictd/conf.d/site.toml", "[log]\nlevel = \"info\"\n");
-    machine.wait_for("the answer after the repair", |machine| machine.read("/root/answer").contains("\"decision\""));
+    machine.wait_for("the answer after the repair", |machine| machine.read("/srv/answer").contains("\"decision\""));
 }
 
 /// The port is a pseudo terminal with the owner that Debian gives to serial ports.
 fn a_serial_port_is_reached_with_the_example_alone(release: &str) {
     let Some(machine) = Machine::with_package(release) else { return };
     machine.well(
-        "script --quiet --flush --command 'stty raw -echo && tty >/root/making && mv /root/making /root/tty && sleep infinity' \
+        "script --quiet --flush --command 'stty raw -echo && tty >/srv/making && mv /srv/making /srv/tty && sleep infinity' \
          /dev/null </dev/null >/dev/null 2>&1 &",
     );
-    machine.wait_for("a terminal", |machine| machine.path("/root/tty").exists());
-    let port = machine.read("/root/tty").trim().to_owned();
+    machine.wait_for("a terminal", |machine| machine.path("/srv/tty").exists());
+    let port = machine.read("/srv/tty").trim().to_owned();
     machine.well(&format!("chown root:dialout {port} && chmod 660 {port}"));
     let table = format!("[sources.line]\ntype = \"serial\"\ndevice = \"{port}\"\nbaud = 9600\n");
     machine.write("/etc/verdictd/conf.d/line.toml", &table);

@@ -57,10 +57,10 @@ impl Tree {
         self.folder.path().join("root")
     }
 
-    /// Copies a file to `/root/NAME` of the tree; the path there.
+    /// Copies a file to `/srv/NAME` of the tree; the path there.
     pub fn bring(&self, file: &Path, name: &str) -> String {
         fs::copy(file, self.root().join("root").join(name)).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-        format!("/root/{name}")
+        format!("/srv/{name}")
     }
 
     /// Runs a script in the tree, which is not booted.
