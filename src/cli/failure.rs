@@ -160,10 +160,8 @@ fn code_of_store(error: &StoreError) -> ExitCode {
     match error {
         StoreError::Io { kind: io::ErrorKind::PermissionDenied, .. } => ExitCode::Permission,
         error if error.is_medium() => ExitCode::Io,
-        // Another process has the directory, for now: the next start may find it free.
-        StoreError::Held { .. } => ExitCode::Io,
-        // Of a later release.
-        StoreError::NewerFormat { .. } => ExitCode::Config,
+        // Another daemon has the directory, or it is of a later release.
+        StoreError::Held { .. } | StoreError::NewerFormat { .. } => ExitCode::Config,
         _ => ExitCode::Bug,
     }
 }

@@ -58,7 +58,8 @@ pub fn load_with(file: &Path, look: &mut Look<'_>) -> Result<Loaded, Problems> {
     files::check(&mut reader);
     if let Some(config) = &config
         && !reader.broken
-        && !reader.problems.iter().any(|problem| problem.key.starts_with("model"))
+        // Without the budget a model could only be said not to fit.
+        && !reader.problems.iter().any(|problem| problem.key.starts_with("model") || problem.key == "limits.memory")
     {
         let more = look(config, &|key| reader.origin(key));
         reader.problems.extend(more);

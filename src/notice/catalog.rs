@@ -14,7 +14,7 @@ pub fn catalog() -> String {
     );
     for notice in Notice::all() {
         let _ = write!(text, "\n-- {}\nSubject: {}\nDefined-By: verdictd\n", notice.id, notice.title);
-        text.push_str("Documentation: man:verdictd-alarms(7)\n\n");
+        text.push_str("Documentation: man:verdictd-messages(7)\n\n");
         text.push_str(&wrapped(notice.meaning));
         if !notice.fields.is_empty() {
             text.push('\n');

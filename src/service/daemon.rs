@@ -23,6 +23,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
+/// How long a store that another process holds is waited for, and how often it is looked at.
+const HELD_WAIT_MAX: Duration = Duration::from_secs(3);
+const HELD_LOOK_EVERY: Duration = Duration::from_millis(50);
+
 /// Why the daemon did not start, or stopped by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
@@ -69,7 +73,7 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     // The store and its quarantine hold what senders wrote: nobody else is to read it, whatever the caller's
     // mask. Verdict files may be read by the group.
     rustix::process::umask(Mode::from_raw_mode(0o077));
-    let opened = store::open(&store_options(&config, &built)).map_err(DaemonError::Store)?;
+    let opened = open(&store_options(&config, &built)).map_err(DaemonError::Store)?;
     rustix::process::umask(Mode::from_raw_mode(0o027));
     log_recovery(&opened);
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -84,6 +88,18 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     // What hangs in a blocking call must not keep the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
     outcome
+}
+
+/// Opens the store. One that is held is waited for, a little: a command that looks after it, or a daemon that is going,
+/// must not end this one for good.
+fn open(options: &store::Options) -> Result<Opened, StoreError> {
+    let begun = Instant::now();
+    loop {
+        match store::open(options) {
+            Err(StoreError::Held { .. }) if begun.elapsed() < HELD_WAIT_MAX => std::thread::sleep(HELD_LOOK_EVERY),
+            outcome => return outcome,
+        }
+    }
 }
 
 struct Start<'a> {

@@ -10,7 +10,7 @@ use super::notify;
 use super::reload::{Reload, Report};
 use super::sinks::Sinks;
 use super::sources::{Sources, Started, listen_options};
-use crate::config::Config;
+use crate::config::{Config, Problems};
 use crate::engine::{Engine, Failure};
 use crate::event::Budget;
 use crate::ingest::{AdminRoutes, Limits, Reloaded, serve};
@@ -214,7 +214,8 @@ impl<'a> Tasks<'a> {
 }
 
 fn tell(report: &Report) {
-    for problem in &report.problems {
+    if !report.taken() {
+        let problem = Problems(report.problems.clone());
         tracing::error!(kind = notice::RELOAD_REFUSED.kind, error = %problem, "the reload was refused; what was in force still is");
     }
     if report.taken() {

@@ -103,6 +103,6 @@ fn the_arm64_binary_does_the_whole_job() {
         return;
     }
     let binary = unpacked.path("usr/bin/verdictd").display().to_string();
-    let finished = run(&mut in_namespace(&[&binary, "demo", "--events", "500"]));
+    let finished = run(&mut in_namespace(&[&binary, "demo", "--events", "1000"]));
     assert!(finished.status.success(), "{finished:#?}");
 }

@@ -56,7 +56,7 @@ fn an_install_needs_no_running_systemd(release: &str) {
     let installed = tree.sh(&format!("dpkg --install {inside}"));
     assert!(installed.status.success(), "{installed:#?}");
     assert_eq!(tree.sh(MODES).stdout, MODES_EXPECTED);
-    let checked = tree.sh("verdictd check >/dev/null && /usr/bin/verdictd demo --events 500 >/dev/null");
+    let checked = tree.sh("verdictd check >/dev/null && /usr/bin/verdictd demo --events 1000 >/dev/null");
     assert!(checked.status.success(), "{checked:#?}");
     // And at the first boot it runs.
     let Some(machine) = Machine::boot_tree(tree) else { return };

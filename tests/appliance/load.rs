@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-const CALLERS: u64 = 4;
+const CALLERS: usize = 4;
 
 on_both!(
     no_caller_is_refused_over_a_restart_and_no_event_is_lost,
@@ -47,7 +47,7 @@ fn no_caller_is_refused_over_an_upgrade_and_no_event_is_lost(release: &str) {
 fn under_load(machine: &Machine, change: impl FnOnce(&Machine)) {
     let socket = machine.path("/run/verdictd/events.sock");
     let answers = Mutex::new(BTreeMap::new());
-    let (stop, counts) = (AtomicBool::new(false), [const { AtomicU64::new(0) }; CALLERS as usize]);
+    let (stop, counts) = (AtomicBool::new(false), [const { AtomicU64::new(0) }; CALLERS]);
     std::thread::scope(|scope| {
         for (caller, count) in (0..).zip(&counts) {
             let (socket, answers, stop) = (&socket, &answers, &stop);

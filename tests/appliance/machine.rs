@@ -58,7 +58,7 @@ impl Machine {
             let init = children.split_whitespace().next()?.parse::<u32>().ok()?;
             // Before it is up there is nothing to enter, or nobody to ask.
             let asked = enter(init).args(["systemctl", "is-system-running"]).stderr(Stdio::null()).output();
-            last = String::from_utf8_lossy(&asked.ok()?.stdout).trim().to_owned();
+            String::from_utf8_lossy(&asked.ok()?.stdout).trim().clone_into(&mut last);
             ["running", "degraded"].contains(&last.as_str()).then_some(Ok(init))
         });
         let outcome = init.unwrap_or_else(|| Err(format!("it does not come up, and is {last:?}")));
@@ -198,5 +198,5 @@ fn remove(groups: &[PathBuf]) -> bool {
         });
         fs::remove_dir(folder).is_ok() || !folder.exists()
     }
-    groups.iter().fold(true, |gone, group| all_below(group) && gone)
+    groups.iter().filter(|group| !all_below(group)).count() == 0
 }

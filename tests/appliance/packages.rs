@@ -49,9 +49,8 @@ impl Unpacked {
     /// The same package under another version, as an earlier or a later one would be.
     pub fn repack(&self, version: &str) -> PathBuf {
         let control = self.read("DEBIAN/control");
-        let lines = control.lines().map(|line| match line.starts_with("Version: ") {
-            true => format!("Version: {version}\n"),
-            false => format!("{line}\n"),
+        let lines = control.lines().map(|line| {
+            if line.starts_with("Version: ") { format!("Version: {version}\n") } else { format!("{line}\n") }
         });
         std::fs::write(self.path("DEBIAN/control"), lines.collect::<String>()).expect("the control file");
         let made = self.0.path().join(format!("verdictd_{version}.deb"));

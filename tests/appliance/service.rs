@@ -10,6 +10,7 @@ on_both!(
     an_idle_daemon_is_left_alone_by_the_watchdog,
     a_killed_daemon_is_back_by_itself_and_keeps_its_answers,
     a_wrong_configuration_is_not_tried_in_a_tight_loop,
+    a_serial_port_is_reached_with_the_example_alone,
 );
 
 const SEND_ONE: &str =
@@ -23,21 +24,31 @@ fn send(machine: &Machine, id: &str) -> String {
 fn a_good_reload_is_taken_and_a_bad_one_changes_nothing(release: &str) {
     let Some(machine) = Machine::with_package(release) else { return };
     let pid = machine.show("MainPID");
-    machine.write("/etc/verdictd/conf.d/site.toml", "[log]\nlevel = \"debug\"\n");
+    let sink = |name: &str| {
+        format!(
+            "[sinks.{name}]\ntype = \"file\"\npath = \"/var/lib/verdictd/verdicts/{name}.ndjson\"\nstart = \"newest\"\n"
+        )
+    };
+    let is_in = |machine: &Machine, id: &str, name: &str| {
+        let lines = machine.sh(&format!("cat /var/lib/verdictd/verdicts/{name}.ndjson")).stdout;
+        lines.contains(&format!("\"id\":\"{id}\""))
+    };
+    machine.write("/etc/verdictd/conf.d/site.toml", &sink("second"));
     machine.well("systemctl reload verdictd.service");
     machine.wait_active();
-    let level = |machine: &Machine| machine.well("verdictd status --json");
-    let after_good = level(&machine);
+    send(&machine, "after-a-good-reload");
+    machine.wait_for("the verdict in the new sink", |machine| is_in(machine, "after-a-good-reload", "second"));
 
-    machine.write("/etc/verdictd/conf.d/site.toml", "[log]\nlevel = \"loud\"\n");
+    machine.write("/etc/verdictd/conf.d/site.toml", &format!("[log]\nlevel = \"loud\"\n{}", sink("third")));
     let bad = machine.sh("systemctl reload verdictd.service");
     assert!(!bad.status.success(), "{bad:#?}");
     machine.wait_active();
     let journal = machine.well("journalctl --no-pager --output cat --unit verdictd.service");
-    assert!(journal.contains("site.toml") && journal.contains("log.level"), "{journal}");
+    assert!(journal.contains("site.toml:2") && journal.contains("log.level"), "{journal}");
     assert_eq!(machine.show("MainPID"), pid, "the daemon was restarted");
     send(&machine, "after-a-bad-reload");
-    let _ = after_good;
+    machine.wait_for("the verdict in the sink of before", |machine| is_in(machine, "after-a-bad-reload", "second"));
+    assert!(!is_in(&machine, "after-a-bad-reload", "third"), "a part of a wrong configuration was taken");
 }
 
 /// The service runs a binary that can be made to hang, with a short watchdog.
@@ -119,4 +130,30 @@ fn a_wrong_configuration_is_not_tried_in_a_tight_loop(release: &str) {
     // Mended, it is started by the caller who still waits.
     machine.write("/etc/verdictd/conf.d/site.toml", "[log]\nlevel = \"info\"\n");
     machine.wait_for("the answer after the repair", |machine| machine.read("/root/answer").contains("\"decision\""));
+}
+
+/// The port is a pseudo terminal with the owner that Debian gives to serial ports.
+fn a_serial_port_is_reached_with_the_example_alone(release: &str) {
+    let Some(machine) = Machine::with_package(release) else { return };
+    machine.well(
+        "script --quiet --flush --command 'stty raw -echo && tty >/root/making && mv /root/making /root/tty && sleep infinity' \
+         /dev/null </dev/null >/dev/null 2>&1 &",
+    );
+    machine.wait_for("a terminal", |machine| machine.path("/root/tty").exists());
+    let port = machine.read("/root/tty").trim().to_owned();
+    machine.well(&format!("chown root:dialout {port} && chmod 660 {port}"));
+    let table = format!("[sources.line]\ntype = \"serial\"\ndevice = \"{port}\"\nbaud = 9600\n");
+    machine.write("/etc/verdictd/conf.d/line.toml", &table);
+    let has = |machine: &Machine, wanted: &str| {
+        let status = machine.sh("verdictd status").stdout;
+        status.lines().any(|line| line.contains("line ") && line.contains(wanted))
+    };
+    machine.well("systemctl restart verdictd.service");
+    machine.wait_for("the port being closed to the service", |machine| has(machine, "Permission denied"));
+    machine.well(
+        "mkdir -p /etc/systemd/system/verdictd.service.d \
+         && cp /usr/share/doc/verdictd/examples/serial-port.conf /etc/systemd/system/verdictd.service.d \
+         && systemctl daemon-reload && systemctl restart verdictd.service",
+    );
+    machine.wait_for("the port being open to the service", |machine| has(machine, " up at "));
 }

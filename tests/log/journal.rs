@@ -120,7 +120,6 @@ fn in_a_run_of_its_own() {
     assert_eq!(std::fs::read_to_string(&log).unwrap(), "", "nothing is said twice");
 
     // Without the journal its messages are lines, and the first of them says why.
-    drop(until);
     std::fs::remove_file(SOCKET).unwrap();
     drop(journal);
     let pid = rustix::process::Pid::from_raw(i32::try_from(daemon.0.id()).unwrap()).unwrap();

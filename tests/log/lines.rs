@@ -3,7 +3,10 @@
 use super::support::child::{WATCHDOG, poll};
 use super::support::daemon::Daemon;
 use super::support::site::Site;
-use verdictd::notice::{JOURNAL_UNREACHABLE, Notice, READY};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use verdictd::notice::{JOURNAL_UNREACHABLE, Notice, READY, RELOAD_REFUSED};
+use verdictd::service::log::PASSED_MAX;
 
 #[test]
 fn each_line_of_json_is_of_a_known_kind_with_its_level_and_fields() {
@@ -44,4 +47,28 @@ fn a_journal_that_is_not_there_is_told_once_and_json_stands_in() {
     let log = poll(WATCHDOG, || Some(daemon.log()).filter(|log| log.contains(READY.kind))).expect("a message");
     assert_eq!(log.matches(JOURNAL_UNREACHABLE.kind).count(), 1, "{log}");
     assert!(daemon.stop().success());
+}
+
+#[test]
+fn repeats_are_summarised_and_none_is_left_untold_at_the_end() {
+    const TIMES: u32 = 3 * PASSED_MAX;
+    let mut site = Site::new();
+    let daemon = Daemon::start(&site);
+    site.set("log.level", "\"loud\"");
+    for _ in 0..TIMES {
+        let mut admin = UnixStream::connect(site.admin_socket()).unwrap();
+        let request = "POST /v1/reload HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        admin.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        admin.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 ") && answer.contains("log.level"), "{answer}");
+    }
+    let file = site.path().join("daemon.log");
+    assert!(daemon.stop().success());
+    let log = std::fs::read_to_string(file).unwrap();
+    let messages = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let refused: Vec<_> = messages.filter(|message| message["kind"] == RELOAD_REFUSED.kind).collect();
+    assert!(refused.len() < TIMES as usize, "{log}");
+    let told: u64 = refused.iter().map(|message| message["repeats"].as_u64().unwrap_or(1)).sum();
+    assert_eq!(told, u64::from(TIMES), "{log}");
 }
