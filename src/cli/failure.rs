@@ -32,11 +32,11 @@ impl ExitCode {
             }
             Self::Usage => "The command line, or a file named on it that is not there.",
             Self::Bug => "A bug of verdictd.",
-            Self::Io => {
-                "Reading or writing failed: the state directory above all. Or another process holds it just now."
-            }
+            Self::Io => "Reading or writing failed: the state directory above all.",
             Self::Permission => "Permission denied.",
-            Self::Config => "The config, or a store of a later release.",
+            Self::Config => {
+                "The config; or another daemon holds the state directory, or its store is of a later release."
+            }
         }
     }
 

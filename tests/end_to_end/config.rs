@@ -8,7 +8,6 @@ use std::os::unix::fs::PermissionsExt;
 
 /// Exit codes of INTERFACE: usage, configuration.
 const USAGE: i32 = 64;
-const IO: i32 = 74;
 const CONFIG: i32 = 78;
 
 #[test]
@@ -177,7 +176,7 @@ fn a_second_daemon_is_told_who_holds_the_state() {
     let mut other = Site::with_state(site.state());
     other.set("instance", "\"other\"");
     let done = configured(&other, &["run"]);
-    assert_eq!(done.status.code(), Some(IO), "{done:?}");
+    assert_eq!(done.status.code(), Some(CONFIG), "{done:?}");
     assert!(done.stderr.contains(&daemon.pid().to_string()), "expected the holder, {}: {}", daemon.pid(), done.stderr);
     verdict(&mut daemon.client(), "undisturbed", 1.0);
     // A holder that was killed holds nothing.
