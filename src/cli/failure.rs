@@ -50,12 +50,12 @@ impl ExitCode {
             Self::Bug => "Please report it with the log. What was answered before is durable.",
             Self::Io => {
                 "The restart is the retry, and the packaged service does it. If it comes again, look at the disk \
-                 (dmesg, df), or at the other process: one daemon a state-dir."
+                 (dmesg, df), or at the address to listen on."
             }
             Self::Permission => "Run it as the daemon's user, or give that user the right to the file that is named.",
             Self::Config => {
                 "Run verdictd check, mend every line that it names, and start it; the packaged service is not started \
-                 again by itself."
+                 again by itself. Where another daemon holds the state directory, end that one."
             }
         }
     }

@@ -7,7 +7,7 @@
 pub(super) const RUN: &str = "\
 Runs the daemon in the foreground until SIGTERM or SIGINT: then it takes nothing new, answers what it has taken, hands \
 on what it can and ends. A second signal ends it at once, which loses nothing that was answered. A supervisor such as \
-systemd starts it again after any other exit code than 78.
+systemd starts it again after any other exit code than 64 and 78.
 
 Whatever is wrong with the config is said at once, with its place. SIGHUP, or `verdictd reload`, has it read anew.";
 pub(super) const RUN_EXAMPLES: &str = "\

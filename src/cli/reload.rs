@@ -9,6 +9,7 @@ use super::{
 use crate::{config::load, listen::Listen};
 use bytes::Bytes;
 use clap::Args;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
@@ -26,8 +27,13 @@ pub(super) struct ReloadArgs {
 }
 
 pub(super) fn run(args: &ReloadArgs) -> Result<(), Failure> {
-    let report = ask(&args.config.config)?;
     let mut out = Output::new();
+    let report = match (ask(&args.config.config), main_process()) {
+        (Err(Failure { code: ExitCode::DoesNotHold | ExitCode::Config, message }), Some(daemon)) => {
+            return by_signal(&args.config.config, daemon, &message, out);
+        }
+        (report, _) => report?,
+    };
     if args.json {
         out.json(&report)?;
     } else {
@@ -35,6 +41,24 @@ pub(super) fn run(args: &ReloadArgs) -> Result<(), Failure> {
     }
     out.finish()?;
     if report["ok"] == true { Ok(()) } else { Err(Failure::said(ExitCode::Config)) }
+}
+
+/// The daemon, as the service manager names it to its own commands.
+fn main_process() -> Option<Pid> {
+    Pid::from_raw(std::env::var("MAINPID").ok()?.parse().ok()?)
+}
+
+/// Where the daemon cannot be asked (its admin listener is an address, or was another one when it started), the service
+/// manager's own command still reloads it: by SIGHUP, once all that can be seen from here is well.
+fn by_signal(file: &Path, daemon: Pid, why: &str, mut out: Output<'_>) -> Result<(), Failure> {
+    if let Some(problems) = check::faults(file) {
+        return Err(problems.into());
+    }
+    let error = |error: rustix::io::Errno| Failure::does_not_hold(format!("cannot signal process {daemon}: {error}"));
+    kill_process(daemon, Signal::HUP).map_err(error)?;
+    say(Mark::Warning, why);
+    out.line("asked by SIGHUP; what comes of it is in the log and in `verdictd status`")?;
+    out.finish()
 }
 
 /// Asks the daemon whose config this is, and waits for what comes of it.

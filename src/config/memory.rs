@@ -137,6 +137,18 @@ impl MemoryPlan {
         })
     }
 
+    /// Gives the index room for so many events out of what is kept for a successor of the model, as far as it goes.
+    /// Whether the index now holds them.
+    pub fn hold_events(&mut self, events: u64, model: ModelCost) -> bool {
+        let short = events.saturating_mul(INDEX_BYTES_AN_EVENT).saturating_sub(self.index);
+        let spare = self.model.saturating_sub(model.weights_bytes.saturating_add(model.scratch_bytes));
+        if short <= spare {
+            self.index += short;
+            self.model -= short;
+        }
+        short <= spare
+    }
+
     /// Events that the index holds: the bound that memory sets to the dedup window.
     #[must_use]
     pub fn index_events(&self) -> u64 {

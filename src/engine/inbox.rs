@@ -1,5 +1,6 @@
 //! Where submissions wait for the next round.
 
+use super::progress::Progress;
 use super::{Answer, Origin, WAVE_EVENTS_MAX};
 use crate::event::{EventBatch, Permit};
 use crate::store::{Chunk, Label, QuarantineEntry};
@@ -78,13 +79,13 @@ struct State {
     asleep: bool,
     /// A leader is deciding what it was given.
     deciding: bool,
-    /// When a leader last asked, was given something, or ended a commit.
-    moved: Option<Instant>,
 }
 
 /// The queue and the turn-taking of the two threads, under one lock.
 #[derive(Default)]
 pub struct Inbox {
+    /// When a leader last asked or got on with what it was given, or a commit ended.
+    pub moved: Arc<Progress>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -173,7 +174,7 @@ impl Inbox {
     pub fn next(&self, holding: bool, full: bool, idle: Duration) -> Next {
         let mut state = self.lock();
         state.deciding = false;
-        state.moved = Some(Instant::now());
+        self.moved.note();
         loop {
             if !state.questions.is_empty() {
                 state.deciding = true;
@@ -208,8 +209,8 @@ impl Inbox {
     pub fn committed(&self) {
         let mut state = self.lock();
         state.commit_begun = None;
-        let now = Some(Instant::now());
-        (state.committed, state.moved) = (now, now);
+        state.committed = Some(Instant::now());
+        self.moved.note();
         self.wake(state);
     }
 
@@ -217,10 +218,9 @@ impl Inbox {
     pub fn stuck_for(&self) -> Duration {
         let state = self.lock();
         let waits = !state.waiting.is_empty() || !state.questions.is_empty();
-        let decision = state.moved.filter(|_| state.deciding || waits);
+        let decision = if state.deciding || waits { self.moved.elapsed() } else { Duration::ZERO };
         // A commit that hangs is seen although the other thread goes on deciding.
-        let begun = [decision, state.commit_begun].into_iter().flatten();
-        begun.map(|begun| begun.elapsed()).max().unwrap_or_default()
+        decision.max(state.commit_begun.map_or(Duration::ZERO, |begun| begun.elapsed()))
     }
 
     fn wake(&self, state: MutexGuard<'_, State>) {

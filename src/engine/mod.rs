@@ -19,6 +19,7 @@ mod counters;
 mod fault;
 mod inbox;
 mod models;
+mod progress;
 mod round;
 mod told;
 mod worker;
@@ -29,6 +30,7 @@ mod tests;
 pub use answer::{Answer, Courier, Delivery, Outcome};
 pub use counters::{Counters, Origin};
 pub use inbox::{Along, Closed, Submission};
+pub use progress::Progress;
 pub use worker::{Engine, Failure, Parts};
 
 /// Events of one commit.

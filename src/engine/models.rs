@@ -9,18 +9,18 @@ use crate::event::{EventBatch, Pointer};
 use crate::model::{Bundle, Scorer};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A change that waits for the leader.
+/// Changes that wait for the leader, in order: what was decoded for one that is replaced at once must still find it.
 #[derive(Debug, Default)]
-pub(super) struct Swap(Mutex<Option<(Arc<Bundle>, u64)>>);
+pub(super) struct Swap(Mutex<Vec<(Arc<Bundle>, u64)>>);
 
 impl Swap {
     /// From the next submission on this model scores, and the index keeps to this budget in bytes.
     pub fn put(&self, bundle: Arc<Bundle>, index_bytes: u64) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((bundle, index_bytes));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((bundle, index_bytes));
     }
 
-    pub fn take(&self) -> Option<(Arc<Bundle>, u64)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub fn take(&self) -> Vec<(Arc<Bundle>, u64)> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -48,10 +48,15 @@ impl Models {
     /// Takes over what [`Swap`] holds, with the budget of the index, and lets go of models that no batch can need any
     /// more. Cheap where there is nothing to do.
     pub fn adopt(&mut self) -> Option<u64> {
-        let swapped = self.swap.take().map(|(bundle, index_bytes)| {
-            self.older.push(std::mem::replace(&mut self.newest, bundle));
-            index_bytes
-        });
+        let mut swapped = None;
+        for (bundle, index_bytes) in self.swap.take() {
+            swapped = Some(index_bytes);
+            // A reload that changes something else hands in the same one again.
+            if !Arc::ptr_eq(&self.newest, &bundle) {
+                self.older.retain(|older| !Arc::ptr_eq(older, &bundle));
+                self.older.push(std::mem::replace(&mut self.newest, bundle));
+            }
+        }
         self.older.retain(|bundle| Arc::strong_count(bundle.features().pointers()) > 1);
         swapped
     }

@@ -1,6 +1,7 @@
 //! One round: what the leader decides before a commit. No I/O of its own but the look-up of old chunks.
 
 use super::models::Models;
+use super::progress::Progress;
 use super::{
     Along, Answer, Counters, Delivery, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX, told,
 };
@@ -50,6 +51,7 @@ pub(super) struct Round {
     builder: BatchBuilder,
     clock: LogClock,
     models: Models,
+    moved: Arc<Progress>,
     counters: Arc<Counters>,
     /// Whether the quarantine holds records with their bytes.
     keep_payload: bool,
@@ -83,6 +85,7 @@ impl Round {
             builder,
             clock,
             models,
+            moved: Arc::default(),
             counters,
             keep_payload,
             in_flight: Arc::new([]),
@@ -95,6 +98,11 @@ impl Round {
             rows: Vec::new(),
             scores: Vec::new(),
         }
+    }
+
+    /// Tells there that it gets on.
+    pub fn telling(self, moved: Arc<Progress>) -> Self {
+        Self { moved, ..self }
     }
 
     /// Whether it takes no more before a commit.
@@ -194,6 +202,10 @@ impl Round {
         for item in start..pending.submission.batch.items.len() {
             if self.fresh.len() >= WAVE_EVENTS_MAX || self.bytes >= ROUND_BYTES_MAX {
                 break;
+            }
+            // Each may be a look into the store: a mass of repeats on a slow disk is no standstill.
+            if item.is_multiple_of(64) {
+                self.moved.note();
             }
             let batch = &pending.submission.batch;
             let outcome = match &batch.items[item] {

@@ -94,8 +94,10 @@ impl Engine {
             Arc::clone(&counters),
             parts.keep_payload,
         );
+        let inbox = Inbox::default();
+        let round = round.telling(Arc::clone(&inbox.moved));
         let shared = Arc::new(Shared {
-            inbox: Inbox::default(),
+            inbox,
             round: Mutex::new(round),
             writer: Mutex::new(Seat { writer: Some(parts.writer), tended: Instant::now() }),
             swap,

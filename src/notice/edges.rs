@@ -8,7 +8,7 @@ super::notices! {
     SOURCE_BLOCKED: Error "source-blocked" "d1e8a360c1e6c5a20a352c6941925f03" ["source", "error"]
         "A source needs a person"
         "What is wrong does not pass by itself: a right, a name, a password or a certificate. It is tried again slowly."
-        "Mend what the error names, here or at the broker. A changed config takes effect with `systemctl reload verdictd` or a restart.";
+        "Mend what the error names, here or at the broker. A changed source in the config takes effect with `systemctl restart verdictd`.";
     SOURCE_UP: Info "source-up" "02bf131ad001588e4a4543edce46a351" ["source"]
         "A source gives events again"
         "It had failed and works."

@@ -19,8 +19,8 @@ super::notices! {
         "Look at the disk: a write or a sync that hangs is the usual cause. Senders repeat what was not answered.";
     SOCKET_UNWANTED: Error "socket-unwanted" "28f03127b819ae75b2ecfa7812641604" ["name", "place"]
         "The service manager listens on a socket that no source wants"
-        "A socket unit passed a socket whose name is no source's and whose address no source listens on. Whoever connects to it waits for an answer that never comes."
-        "Give the source in the config the socket's address, or the socket unit the source's name (FileDescriptorName=), or disable the socket unit.";
+        "A socket unit passed a socket whose address no source listens on in the config. Whoever connects to it waits for an answer that never comes."
+        "Give the socket unit (ListenStream=) and the source in the config (listen) the same address, or mask the socket unit.";
     RELOADED: Info "reloaded" "2db61d8c3dfcc8032418497928a5c044" ["changes"]
         "Config and model were read anew"
         "What may change while the daemon runs was swapped: sinks, the model with its thresholds, the log's level."
@@ -56,7 +56,7 @@ super::notices! {
     EVENT_PANIC: Error "event-panic" "e8031145a6d0c71faeb58821c083293e" ["source"]
         "An event made the code panic and was set aside"
         "A bug in verdictd: one event could not be decoded, scored or rendered. It is in the quarantine, and the others go on."
-        "Look at it with `verdictd quarantine list` and `show`, and report the bug with its bytes. After an update it can be put through again with `verdictd quarantine redrive`.";
+        "Look at it with `verdictd quarantine list` and `show`, and report the bug with its bytes. After an update have it sent again.";
     CLOCK_UNSET: Warn "clock-unset" "52c181842fdd6eda869a06035731c2b3" ["now"]
         "The wall clock is not set"
         "The time is earlier than this release was made, so the clock has not been set since the box started. Events are taken, answered, deduplicated and delivered all the same: none of these depends on it. What does: `decided` in verdicts, the time of events that carry none (and with it their windows), the validity of certificates, the age at which files are rotated."

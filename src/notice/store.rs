@@ -51,10 +51,14 @@ super::notices! {
         "Raise the budget (`limits.memory` or `limits.disk`), or configure the shorter `dedup.window`. With `dedup.when-full = \"refuse\"` new events are refused instead when the disk budget is reached.";
     QUARANTINE_EVICTED: Warn "quarantine-evicted" "d2e510a17e906491906927c6180c7b04" ["evicted"]
         "The quarantine is over its budget: its oldest entries were removed"
-        "More was set aside than `quarantine.limit` holds. What was removed cannot be looked at or put through again."
-        "Look at why so much is set aside (`verdictd quarantine list`), then drop what is done with or raise `quarantine.limit`.";
+        "More was set aside than `quarantine.limit` holds. What was removed cannot be looked at any more."
+        "Look at why so much is set aside (`verdictd quarantine list`) and mend the sender, or raise `quarantine.limit`.";
+    SINK_GAP: Error "sink-gap" "1b0544c4999b78ce4b6eef4b1614f6ac" ["sink", "missing"]
+        "A sink comes back, and misses verdicts"
+        "It was not configured for longer than the dedup window. Verdicts that it had not confirmed have left the store meanwhile; it goes on with the oldest that is there."
+        "If it must have them, take them from another sink, such as the file sink's files.";
     ORPHAN_CURSOR: Warn "orphan-cursor" "5f5df1cf57e60a900f8a1815737c7305" ["sink", "next"]
         "A sink that was configured before no longer is"
-        "Its place in the log is kept, and with it every verdict it has not confirmed: the store grows until it comes back or is forgotten."
+        "Its place in the log is kept, but no verdict is kept for it: what it has not confirmed goes when it leaves the dedup window."
         "Configure the sink again, or run `verdictd store forget-sink NAME` while the daemon is stopped.";
 }

@@ -1,12 +1,15 @@
 //! Sockets that the supervisor listens on for us (`sd_listen_fds(3)`).
 //!
-//! A descriptor belongs to the listener whose name it bears (a source's, or [`ADMIN`]), else to the one that listens at
-//! its address. The supervisor keeps it open: callers wait in the kernel's queue while no daemon runs.
+//! A descriptor belongs to the listener whose configured address it has; of two there the one that bears the listener's
+//! name (a source's, or [`ADMIN`]). So what the config says holds, with a supervisor or without. The supervisor keeps the
+//! socket open: callers wait in the kernel's queue while no daemon runs. Mode and group of its file are the
+//! supervisor's.
 
 use crate::ingest::{ListenError, ListenOptions, Listener, listening};
 use crate::listen::Listen;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// The name that a descriptor of the admin listener bears.
@@ -44,15 +47,15 @@ impl Activation {
         Passed { name, listen, descriptor: socket.into() }
     }
 
-    /// A listener on the descriptor that is meant for `name`, or, where there is none, on an address of its own.
+    /// A listener on the descriptor that has this address, or, where there is none, one that is bound anew.
     ///
     /// # Errors
     /// As those of [`Listener::bind`] and [`Listener::adopt`].
     pub fn listener(&self, name: &str, options: &ListenOptions) -> Result<Listener, ListenError> {
         let mut passed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let by_name = passed.iter().position(|one| one.name == name);
-        let at = by_name.or_else(|| passed.iter().position(|one| one.listen.as_ref() == Some(&options.listen)));
-        match at {
+        let is_here = |one: &Passed| one.listen.as_ref().is_some_and(|there| is_same(there, &options.listen));
+        let by_name = passed.iter().position(|one| one.name == name && is_here(one));
+        match by_name.or_else(|| passed.iter().position(is_here)) {
             Some(at) => Listener::adopt(options, passed.swap_remove(at).descriptor),
             None => Listener::bind(options),
         }
@@ -65,6 +68,19 @@ impl Activation {
             |one: &Passed| one.listen.as_ref().map_or_else(|| "no listening socket".to_owned(), Listen::to_string);
         passed.iter().map(|one| (one.name.clone(), place(one))).collect()
     }
+}
+
+/// Whether both are one place: a path may lead there by links.
+fn is_same(a: &Listen, b: &Listen) -> bool {
+    match (a, b) {
+        (Listen::Unix(a), Listen::Unix(b)) => a == b || real(a).is_some_and(|a| real(b) == Some(a)),
+        _ => a == b,
+    }
+}
+
+/// A socket's path with its folder's links followed.
+fn real(path: &Path) -> Option<PathBuf> {
+    Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
 }
 
 #[cfg(test)]
@@ -82,12 +98,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_passed_socket_is_found_by_name_else_by_address_and_its_file_stays() {
+    async fn a_passed_socket_is_found_by_its_address_whatever_its_name_and_its_file_stays() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.sock");
         let here = format!("unix:{}", path.display());
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(dir.path(), &link).unwrap();
+        let by_link = format!("unix:{}", link.join("s.sock").display());
         let kept = UnixListener::bind(&path).unwrap();
-        for (name, listen) in [("pos", "unix:/nowhere/else.sock"), ("another", here.as_str())] {
+        for (name, listen) in [("pos", here.as_str()), ("another", here.as_str()), ("pos", by_link.as_str())] {
             let passed = activation(name, kept.try_clone().unwrap().into());
             let listener = passed.listener("pos", &options(listen)).unwrap();
             assert_eq!(listener.address().to_string(), here);
@@ -107,12 +126,17 @@ mod tests {
     #[tokio::test]
     async fn what_is_passed_is_held_to_the_same_rules_and_what_nobody_wants_is_named() {
         let open = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
-        let refused = activation("pos", open.try_clone().unwrap().into()).listener("pos", &options("127.0.0.1:1"));
+        let address = open.local_addr().unwrap().to_string();
+        let refused = activation("pos", open.try_clone().unwrap().into()).listener("pos", &options(&address));
         assert!(matches!(refused.err().unwrap(), ListenError::Open(_)));
+        // The config says where it listens, not the supervisor.
+        let elsewhere = activation("pos", open.try_clone().unwrap().into());
+        let bound = elsewhere.listener("pos", &options("127.0.0.1:0")).unwrap();
+        assert_ne!(bound.address().to_string(), address);
+        assert_eq!(elsewhere.unwanted().len(), 1);
         let unwanted = activation("other", open.into()).unwanted();
         assert!(unwanted[0].0 == "other" && unwanted[0].1.starts_with("0.0.0.0:"), "{unwanted:?}");
-        let file = tempfile::tempfile().unwrap();
-        let refused = activation("pos", file.into()).listener("pos", &options("127.0.0.1:0"));
-        assert!(refused.is_err());
+        let file = activation("pos", tempfile::tempfile().unwrap().into());
+        assert_eq!(file.unwanted(), [("pos".to_owned(), "no listening socket".to_owned())]);
     }
 }

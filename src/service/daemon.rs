@@ -21,6 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// How long a store that another process holds is waited for, and how often it is looked at.
@@ -69,13 +70,6 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let opening = Opening::begin();
     // Where there are no bounds to set, the plan rests on the measured share of the process alone.
     let _ = super::allocator::bound();
-    let built = build(&config).map_err(DaemonError::Build)?;
-    // The store and its quarantine hold what senders wrote: nobody else is to read it, whatever the caller's
-    // mask. Verdict files may be read by the group.
-    rustix::process::umask(Mode::from_raw_mode(0o077));
-    let opened = open(&store_options(&config, &built)).map_err(DaemonError::Store)?;
-    rustix::process::umask(Mode::from_raw_mode(0o027));
-    log_recovery(&opened);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(16)
@@ -83,20 +77,36 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
         .enable_all()
         .build()
         .map_err(DaemonError::Threads)?;
-    let start = Start { file, config, built, activation, opening, started };
+    // Whoever asks for a reload before the store is open must not end the daemon: it is done after that.
+    let hangup = {
+        let _within = runtime.enter();
+        signal(SignalKind::hangup()).map_err(DaemonError::Threads)?
+    };
+    let built = build(&config).map_err(DaemonError::Build)?;
+    // The store and its quarantine hold what senders wrote: nobody else is to read it, whatever the caller's
+    // mask. Verdict files may be read by the group.
+    rustix::process::umask(Mode::from_raw_mode(0o077));
+    let opened = open(&store_options(&config, &built)).map_err(DaemonError::Store)?;
+    rustix::process::umask(Mode::from_raw_mode(0o027));
+    log_recovery(&opened);
+    let start = Start { file, config, built, activation, opening, hangup, started };
     let outcome = runtime.block_on(serve_until_stopped(start, opened));
     // What hangs in a blocking call must not keep the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
     outcome
 }
 
-/// Opens the store. One that is held is waited for, a little: a command that looks after it, or a daemon that is going,
-/// must not end this one for good.
+/// Opens the store. One that is held is waited for: by a daemon that is going, a little; by a command that looks after
+/// it, until that is done. Neither must end this one for good.
 fn open(options: &store::Options) -> Result<Opened, StoreError> {
     let begun = Instant::now();
     loop {
         match store::open(options) {
-            Err(StoreError::Held { .. }) if begun.elapsed() < HELD_WAIT_MAX => std::thread::sleep(HELD_LOOK_EVERY),
+            Err(StoreError::Held { holder, .. })
+                if begun.elapsed() < HELD_WAIT_MAX || holder.contains(store::FORGET_SINK) =>
+            {
+                std::thread::sleep(HELD_LOOK_EVERY);
+            }
             outcome => return outcome,
         }
     }
@@ -108,11 +118,12 @@ struct Start<'a> {
     built: Built,
     activation: Activation,
     opening: Opening,
+    hangup: Signal,
     started: Instant,
 }
 
 async fn serve_until_stopped(start: Start<'_>, opened: Opened) -> Result<(), DaemonError> {
-    let Start { file, config, built, activation, opening, started } = start;
+    let Start { file, config, built, activation, opening, hangup, started } = start;
     let Opened { store, index, writer, .. } = opened;
     let parts = Parts {
         store: Arc::clone(&store),
@@ -127,7 +138,7 @@ async fn serve_until_stopped(start: Start<'_>, opened: Opened) -> Result<(), Dae
     // It ends with the runtime.
     tokio::spawn(super::clock::watch());
     let parts = tasks::Parts { file, config, built, store: &store, engine: &engine, activation: &activation, started };
-    let outcome = tasks::run(parts).await;
+    let outcome = tasks::run(parts, hangup).await;
     let closing = Arc::clone(&engine);
     let closed = tokio::task::spawn_blocking(move || closing.close()).await;
     outcome?;

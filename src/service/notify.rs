@@ -1,12 +1,12 @@
 //! What the supervisor is told (`sd_notify(3)`): ready, reloading, stopping, a line for people, and that the engine
 //! gets on. Without `NOTIFY_SOCKET` nothing is said.
 //!
-//! The watchdog is fed only while the engine moves, or has nothing to do ([`Engine::stuck_for`]): a commit that does
+//! The watchdog is fed only while the engine moves, or has nothing to do ([`crate::engine::Engine::stuck_for`]): a commit that does
 //! not come back trips it, an idle daemon does not.
 
 use super::admin::View;
 use super::status::{lag, window_in_force_ms};
-use crate::engine::Engine;
+use crate::engine::Progress;
 use crate::notice;
 use crate::store::Room;
 use sd_notify::NotifyState;
@@ -83,57 +83,64 @@ fn watchdog() -> Option<Duration> {
     sd_notify::watchdog_enabled(false, &mut usec).then(|| Duration::from_micros(usec))
 }
 
-/// Feeds the watchdog and renews the line, until the daemon stops.
-pub async fn keep_telling(view: Arc<View>) {
+/// Feeds the watchdog and renews the line, until the daemon stops. On a thread of its own, which nothing that serves
+/// waits for; a task tells it that the runtime gets on, too.
+pub fn keep_telling(view: Arc<View>) {
     if std::env::var_os("NOTIFY_SOCKET").is_none() {
         return;
     }
     let watchdog = watchdog();
     let tick =
         watchdog.map_or(STATUS_EVERY, |watchdog| (watchdog / 4).min(STATUS_EVERY)).max(Duration::from_millis(10));
-    let mut timer = tokio::time::interval(tick);
-    timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut line = Line::default();
-    let (mut said, mut was_stuck) = (None::<Instant>, false);
-    loop {
-        timer.tick().await;
-        if view.stopping.load(Relaxed) {
-            return;
+    let beat = Arc::new(Progress::default());
+    let beating = Arc::clone(&beat);
+    tokio::spawn(async move {
+        loop {
+            beating.note();
+            tokio::time::sleep(tick).await;
         }
-        let mut feed = false;
-        if let Some(watchdog) = watchdog {
-            let stuck = is_stuck(&view.engine, watchdog);
-            if stuck && !was_stuck {
-                let seconds = view.engine.stuck_for().as_secs();
-                tracing::error!(
-                    kind = notice::ENGINE_STUCK.kind,
-                    seconds,
-                    "the engine does not get on: the watchdog is not fed any more"
-                );
+    });
+    let teller = Teller { view, watchdog, beat };
+    // Without a thread there is no feeding, and the supervisor starts it anew.
+    drop(std::thread::Builder::new().name("notify".to_owned()).spawn(move || teller.run(tick)));
+}
+
+struct Teller {
+    view: Arc<View>,
+    watchdog: Option<Duration>,
+    /// Of the runtime.
+    beat: Arc<Progress>,
+}
+
+impl Teller {
+    fn run(&self, tick: Duration) {
+        let mut line = Line::default();
+        let (mut said, mut was_stuck) = (None::<Instant>, false);
+        while !self.view.stopping.load(Relaxed) {
+            if let Some(watchdog) = self.watchdog {
+                let still = self.view.engine.stuck_for().max(self.beat.elapsed());
+                let stuck = is_too_long(still, watchdog);
+                if stuck && !was_stuck {
+                    let (kind, seconds) = (notice::ENGINE_STUCK.kind, still.as_secs());
+                    tracing::error!(kind, seconds, "the engine does not get on: the watchdog is not fed any more");
+                }
+                was_stuck = stuck;
+                if !stuck {
+                    tell(&[NotifyState::Watchdog]);
+                }
             }
-            was_stuck = stuck;
-            feed = !stuck;
+            if said.is_none_or(|at| at.elapsed() >= STATUS_EVERY) {
+                said = Some(Instant::now());
+                tell(&[NotifyState::Status(&line.next(&self.view))]);
+            }
+            std::thread::sleep(tick);
         }
-        let text = said.is_none_or(|at| at.elapsed() >= STATUS_EVERY).then(|| line.next(&view));
-        if text.is_some() {
-            said = Some(Instant::now());
-        }
-        // A supervisor that does not read must not hold up a thread that serves.
-        let telling = tokio::task::spawn_blocking(move || {
-            if feed {
-                tell(&[NotifyState::Watchdog]);
-            }
-            if let Some(text) = text {
-                tell(&[NotifyState::Status(&text)]);
-            }
-        });
-        drop(telling.await);
     }
 }
 
 /// Half of the watchdog's time without a move is too long: the other half is for the daemon to be ended in order.
-fn is_stuck(engine: &Engine, watchdog: Duration) -> bool {
-    engine.stuck_for() > watchdog / 2
+fn is_too_long(still: Duration, watchdog: Duration) -> bool {
+    still > watchdog / 2
 }
 
 /// The line for people, with the rate since the last one.

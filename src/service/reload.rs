@@ -11,7 +11,7 @@ use super::daemon::{DaemonError, declarations};
 use super::examine::examine;
 use super::intake::SourceIntake;
 use super::sinks::Sinks;
-use crate::config::{Config, Loaded, MemoryPlan, Problem, Problems, Size};
+use crate::config::{Config, Loaded, MemoryPlan, Problem, Problems};
 use crate::ingest::Reloaded;
 use crate::model::Bundle;
 use serde_json::{Value, json};
@@ -117,15 +117,18 @@ impl Reload<'_> {
         let (key, origin) = ("limits.memory", loaded.origin("limits.memory"));
         let refused = |message: String| Problems(vec![Problem::at(&origin, key, message)]);
         // The budget is that of the running daemon, also where the file has another one.
-        let memory = MemoryPlan::divide(&config, cost(&built.bundle))
+        let cost = cost(&built.bundle);
+        let mut memory = MemoryPlan::divide(&config, cost)
             .map_err(|error| refused(format!("limits.memory, as it is in force: {error}; then restart")))?;
-        let used = self.view.store.stats().index_bytes;
-        if used > memory.index {
+        // The index is bounded by events: what the window holds now must still fit, if need be in the room that is kept
+        // for the model's successor.
+        let stats = self.view.store.stats();
+        let known = stats.committed.saturating_sub(stats.window_floor);
+        if !memory.hold_events(known, cost) {
             return Err(refused(format!(
-                "limits.memory, as it is in force: this leaves {} to the dedup index, which holds {}: a restart would \
-                 cut the window, a reload does not",
-                Size(memory.index).rounded(),
-                Size(used).rounded()
+                "limits.memory, as it is in force: this leaves room for {} events to the dedup index, which holds \
+                 {known}: a restart would cut the window, a reload does not",
+                memory.index_events()
             )));
         }
         let notes = loaded.warnings.iter().map(ToString::to_string).collect();
@@ -163,7 +166,9 @@ impl Reload<'_> {
                 ));
             }
         }
-        view.store.declare_sinks(&declarations(&config));
+        for (name, missing) in view.store.declare_sinks(&declarations(&config)) {
+            notes.push(format!("sink {name} comes back, and {missing} verdicts that it had to go are no longer kept"));
+        }
         self.sinks.start(&config.sinks)?;
         for (names, what) in [(&changes.added, "added"), (&changes.removed, "removed"), (&changes.changed, "changed")] {
             lines.extend(names.iter().map(|name| format!("sinks.{name}: {what}")));

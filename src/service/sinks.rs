@@ -78,23 +78,22 @@ impl Sinks {
     /// Ends the sinks of these names: each drains, within its own limit, and leaves the rest in the log. Never cut off:
     /// what two of one name hand over at once would come twice or out of order.
     pub async fn stop(&mut self, names: &[String]) {
-        let (ending, staying) = self.running.drain(..).partition(|running| names.contains(&running.name));
-        self.running = staying;
-        end(ending).await;
+        for running in self.running.iter().filter(|running| names.contains(&running.name)) {
+            running.stop.send_replace(true);
+        }
+        // Each stays known until it has ended: a stop of the daemon in between waits for it, too.
+        while let Some(at) = self.running.iter().position(|running| names.contains(&running.name)) {
+            if let Some(running) = self.running.get_mut(at) {
+                drop((&mut running.task).await);
+            }
+            self.running.remove(at);
+        }
     }
 
     /// Ends all, for a stop of the daemon: each drains what is committed, as far as it gets.
     pub async fn drain(&mut self) {
-        end(std::mem::take(&mut self.running)).await;
-    }
-}
-
-async fn end(ending: Vec<Running>) {
-    for running in &ending {
-        running.stop.send_replace(true);
-    }
-    for running in ending {
-        drop(running.task.await);
+        let names: Vec<String> = self.running.iter().map(|running| running.name.clone()).collect();
+        self.stop(&names).await;
     }
 }
 

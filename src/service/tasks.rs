@@ -50,13 +50,9 @@ struct Signals {
 }
 
 impl Signals {
-    fn new() -> Result<Self, DaemonError> {
+    fn new(hangup: Signal) -> Result<Self, DaemonError> {
         let on = |kind| signal(kind).map_err(DaemonError::Threads);
-        Ok(Self {
-            terminate: on(SignalKind::terminate())?,
-            interrupt: on(SignalKind::interrupt())?,
-            hangup: on(SignalKind::hangup())?,
-        })
+        Ok(Self { terminate: on(SignalKind::terminate())?, interrupt: on(SignalKind::interrupt())?, hangup })
     }
 
     async fn stop(&mut self) {
@@ -67,16 +63,18 @@ impl Signals {
     }
 }
 
-/// Runs them until a signal or a failure.
+/// Runs them until a signal or a failure; `hangup` asks for reloads.
 ///
 /// # Errors
 /// When a listener or a secret fails at the start, or the engine fails later.
-pub async fn run(parts: Parts<'_>) -> Result<(), DaemonError> {
-    let mut signals = Signals::new()?;
+pub async fn run(parts: Parts<'_>, hangup: Signal) -> Result<(), DaemonError> {
+    let mut signals = Signals::new(hangup)?;
     let (mut tasks, mut reloads) = Tasks::start(parts)?;
     tasks.ready();
     let failure = tasks.until_stopped(&mut signals, &mut reloads).await?;
     tasks.view.stopping.store(true, Relaxed);
+    // Who asks for a reload now is told that it is stopping.
+    drop(reloads);
     if let Some(failure) = failure {
         tracing::error!(kind = notice::ENGINE_FAILED.kind, error = %failure, "nothing more is acknowledged; the process ends");
         notify::stopping(&format!("failed: {failure}"));
@@ -161,7 +159,7 @@ impl<'a> Tasks<'a> {
         let ready_ms = u64::try_from(view.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(kind = notice::READY.kind, ready_ms, model = view.now().bundle.label(), from, "ready");
         notify::ready(&format!("taking events from {from}"));
-        tokio::spawn(notify::keep_telling(Arc::clone(view)));
+        notify::keep_telling(Arc::clone(view));
     }
 
     /// Resolves with None at a signal, or with why the engine stopped by itself.

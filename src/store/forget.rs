@@ -13,6 +13,9 @@ use super::stats::Recovery;
 use std::io;
 use std::path::Path;
 
+/// Who holds the lock meanwhile, as it says of itself.
+pub const FORGET_SINK: &str = "store forget-sink";
+
 /// Drops a sink's cursor; returns where it stood. A sink of that name that is configured again is a new one.
 ///
 /// # Errors
@@ -23,7 +26,7 @@ pub fn forget_sink(dir: &Path, name: &str) -> Result<u64, StoreError> {
     if !layout.db().exists() {
         return Err(StoreError::io("open", &layout.db(), &io::ErrorKind::NotFound.into()));
     }
-    let _lock = Lock::take(&layout.lock(), "store forget-sink")?;
+    let _lock = Lock::take(&layout.lock(), FORGET_SINK)?;
     let mut recovery = Recovery::default();
     let Recovered { medium, mut state, folded } =
         recover::recover(&layout, &Options::new(dir), &mut recovery, &mut Laps::start())?;

@@ -120,7 +120,8 @@ impl Index {
         self.floor = self.floor.max(forced);
         let (floor, newest) = (self.floor, self.newest);
         // Only what the budget cuts: the floor is also raised by whatever else shortens the window.
-        self.figures.floor.store(forced, Ordering::Relaxed);
+        // Under a greater budget than before what has been cut stays cut.
+        self.figures.floor.fetch_max(forced, Ordering::Relaxed);
         let table = &mut self.tables[partition(identity)];
         let slot = tag(identity) << 32 | (sequence & 0xffff_ffff);
         if (u64::from(table.used) + 1) * 100 > table.slots.len() as u64 * 85 {

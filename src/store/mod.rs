@@ -57,7 +57,7 @@ pub use clock::LogClock;
 pub use commit::{Commit, Committed};
 pub use disk::{BALLAST_BYTES, RESERVE_BYTES, Room};
 pub use error::StoreError;
-pub use forget::forget_sink;
+pub use forget::{FORGET_SINK, forget_sink};
 pub use index::{INDEX_ENTRY_BYTES, Index};
 pub use label::Label;
 pub use medium::STUCK_AFTER;

@@ -12,7 +12,7 @@ use super::medium::{Batch, Medium};
 use super::options::Options;
 use super::recover::{self, Laps, Recovered};
 use super::salvage;
-use super::shared::{Figures, Store, decode_head};
+use super::shared::{Figures, Store, decode_head, tell_gaps};
 use super::sinks::Sinks;
 use super::state;
 use super::stats::Recovery;
@@ -78,7 +78,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     state.generation += 1;
 
     let sinks = Sinks::stored(recover::read_cursors(&medium)?);
-    sinks.declare(&options.sinks, state.log_floor, state.next);
+    tell_gaps(&sinks.declare(&options.sinks, state.log_floor, state.next));
     let quarantined = read_quarantine(&medium)?;
     let (labels, damaged_labels) = read_labels(&medium)?;
     recovery.set_aside_now += damaged_labels;

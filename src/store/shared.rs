@@ -135,7 +135,7 @@ impl Store {
     }
 
     /// Moves a sink's cursor forward, if it is not there yet. A sink that is not known has none to move.
-    pub(crate) fn advance_cursor(&self, name: &str, next: u64) {
+    pub fn advance_cursor(&self, name: &str, next: u64) {
         let next = next.min(self.committed());
         if let Ok(sink) = self.sink(name) {
             sink.next.fetch_max(next, Ordering::AcqRel);
@@ -151,9 +151,12 @@ impl Store {
     }
 
     /// Puts these sinks in force, from now on. A sink that is no longer among them keeps its cursor and holds nothing
-    /// back; one that comes again goes on from there, or from the oldest verdict that is still kept.
-    pub fn declare_sinks(&self, sinks: &[SinkDecl]) {
-        self.sinks.declare(sinks, self.figures.log_floor.load(Ordering::Relaxed), self.committed());
+    /// back; one that comes again goes on from there, or from the oldest verdict that is still kept. Gives the names of
+    /// those that miss some by that, and how many.
+    pub fn declare_sinks(&self, sinks: &[SinkDecl]) -> Vec<(String, u64)> {
+        let gaps = self.sinks.declare(sinks, self.figures.log_floor.load(Ordering::Relaxed), self.committed());
+        tell_gaps(&gaps);
+        gaps
     }
 
     fn sink(&self, name: &str) -> Result<Arc<Sink>, StoreError> {
@@ -251,6 +254,14 @@ impl Store {
 
     pub(crate) fn tail(&self) -> MutexGuard<'_, Tail> {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says which sinks miss what was trimmed while they were not configured.
+pub(crate) fn tell_gaps(gaps: &[(String, u64)]) {
+    for (sink, missing) in gaps {
+        let kind = notice::SINK_GAP.kind;
+        tracing::error!(kind, sink, missing, "a sink comes back, and verdicts that it had to go are no longer kept");
     }
 }
 

@@ -41,12 +41,18 @@ impl Sinks {
     }
 
     /// Puts these sinks in force and retires all others. A new one begins where it says, between `oldest`, the
-    /// log's first sequence, and `newest`, the one after its last.
-    pub fn declare(&self, declared: &[SinkDecl], oldest: u64, newest: u64) {
+    /// log's first sequence, and `newest`, the one after its last. Gives the names of those that come back to a log that
+    /// was trimmed meanwhile, and how many records each misses.
+    pub fn declare(&self, declared: &[SinkDecl], oldest: u64, newest: u64) -> Vec<(String, u64)> {
+        let mut gaps = Vec::new();
         let mut sinks = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for sink in sinks.iter() {
             let wanted = declared.iter().any(|decl| decl.name == sink.name);
-            sink.retired.store(!wanted, Ordering::Release);
+            let was_retired = sink.retired.swap(!wanted, Ordering::AcqRel);
+            let missing = oldest.saturating_sub(sink.next.load(Ordering::Acquire));
+            if wanted && was_retired && missing > 0 {
+                gaps.push((sink.name.clone(), missing));
+            }
         }
         for decl in declared {
             if sinks.iter().all(|sink| sink.name != decl.name) {
@@ -62,6 +68,7 @@ impl Sinks {
                 }));
             }
         }
+        gaps
     }
 
     /// A sink in force.
@@ -79,5 +86,23 @@ impl Sinks {
     pub fn retired(&self) -> Vec<(String, u64)> {
         let retired = self.all().into_iter().filter(|sink| !sink.is_declared());
         retired.map(|sink| (sink.name.clone(), sink.next.load(Ordering::Acquire))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sink_that_comes_back_to_a_trimmed_log_is_told_what_it_misses_once() {
+        let declared = |names: &[&str]| {
+            let declare = |name: &&str| SinkDecl { name: (*name).to_owned(), start: SinkStart::Oldest };
+            names.iter().map(declare).collect::<Vec<_>>()
+        };
+        let sinks = Sinks::stored(vec![("back".to_owned(), 5), ("stays".to_owned(), 12)]);
+        assert_eq!(sinks.declare(&declared(&["back", "stays", "new"]), 10, 20), [("back".to_owned(), 5)]);
+        assert_eq!(sinks.declare(&declared(&["back", "stays"]), 10, 20), []);
+        assert_eq!(sinks.find("new").map(|sink| sink.name.clone()), None);
+        assert_eq!(sinks.retired(), [("new".to_owned(), 10)]);
     }
 }

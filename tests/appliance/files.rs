@@ -86,7 +86,7 @@ fn the_package_has_every_page_and_example() {
         expected.push(format!("usr/share/man/man{section}/{page}.gz"));
     }
     for (folder, inside) in [
-        ("packaging/doc", "usr/share/doc/verdictd"),
+        ("packaging/doc", "usr/share/doc/verdictd/doc"),
         ("packaging/reference", "usr/share/doc/verdictd/reference"),
         ("packaging/examples", "usr/share/doc/verdictd/examples"),
         ("systemd/examples", "usr/share/doc/verdictd/examples"),

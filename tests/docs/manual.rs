@@ -43,6 +43,11 @@ pub const VARIABLES: &[(&str, &[&str], &str)] = &[
         &["verdictd", "run", "check", "status", "send", "demo", "bench"],
         "Where it is set to anything, no colour is written to a terminal.",
     ),
+    (
+        "MAINPID",
+        &["reload"],
+        "Of systemd: the daemon, which is sent SIGHUP where it cannot be asked on its admin socket.",
+    ),
     ("NOTIFY_SOCKET", &["run"], "Of systemd: where the daemon says that it is ready, reloads, stops, and how it does."),
     ("WATCHDOG_USEC", &["run"], "Of systemd: how often a sign of life is asked for; WATCHDOG_PID says of whom."),
     (

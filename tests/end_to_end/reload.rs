@@ -182,3 +182,25 @@ fn model_use_points_the_link_elsewhere_and_back_where_the_daemon_refuses() {
     assert_eq!(refused.status.code(), Some(78), "{refused:?}");
     assert!(daemon.stop().success());
 }
+
+/// `ExecReload=` must not fail because the daemon cannot be asked where the new config says.
+#[test]
+fn the_service_managers_reload_works_by_signal_where_the_daemon_cannot_be_asked() {
+    let mut site = Site::new();
+    let daemon = Daemon::start(&site);
+    site.set("admin.listen", &format!("\"unix:{}\"", site.path().join("moved.sock").display()));
+    site.set("log.level", "\"debug\"");
+    let silent = configured(&site, &["reload"]);
+    assert_eq!(silent.status.code(), Some(1), "{silent:?}");
+    site.env("MAINPID", &daemon.pid().to_string());
+    let asked = configured(&site, &["reload"]);
+    assert!(asked.status.success() && asked.stdout.contains("SIGHUP"), "{asked:?}");
+    let told = poll(WATCHDOG, || {
+        let status = daemon.status();
+        (status["reload"]["ok"] == true).then_some(status)
+    });
+    let reload = told.expect("a reload")["reload"].clone();
+    assert!(reload["changes"].to_string().contains("log.level"), "{reload}");
+    assert!(reload["needs-restart"].to_string().contains("admin"), "{reload}");
+    assert!(daemon.stop().success());
+}

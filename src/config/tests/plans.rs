@@ -91,3 +91,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_the_index_holds_may_take_the_room_of_a_models_successor_and_no_more() {
+    let cost = ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20 };
+    let mut plan = MemoryPlan::divide(&config(""), cost).unwrap();
+    assert_eq!(plan.model, 4 << 20, "a successor has room");
+    let budget = plan.budget;
+    let (fits, most) = (plan.index_events(), (plan.index + (2 << 20)) / crate::config::memory::INDEX_BYTES_AN_EVENT);
+    assert!(plan.hold_events(fits, cost) && plan.model == 4 << 20);
+    assert!(plan.hold_events(most, cost) && plan.index_events() == most);
+    assert!(!plan.hold_events(most + 10_000, cost));
+    assert_eq!(plan.parts().iter().map(|(_, bytes, _)| bytes).sum::<u64>(), budget);
+}

@@ -83,3 +83,20 @@ fn an_idle_engine_lets_go_of_a_model_that_nobody_needs() {
     }
     rig.engine.close().unwrap();
 }
+
+#[test]
+fn what_was_decoded_for_a_model_that_was_replaced_at_once_is_scored_by_it_all_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut rig = Rig::open(dir.path());
+    let middle = successor(dir.path(), "middle", "/AMOUNT");
+    let last = successor(dir.path(), "last", "/OTHER");
+    // Whether the engine looks in between or not.
+    rig.engine.swap(Arc::clone(&middle), 1 << 20);
+    rig.decoder = rig.decoder.for_fields(middle.features().pointers());
+    let batch = rig.decoder.decode(&Form::Ndjson, Bytes::from(amount("m", "AMOUNT")), 0);
+    rig.engine.swap(Arc::clone(&last), 1 << 20);
+    rig.decoder = rig.decoder.for_fields(last.features().pointers());
+    assert_eq!(scored_by(&rig.hand_in(batch)), ("card-fraud@middle".to_owned(), true));
+    assert_eq!(scored_by(&rig.ask(&amount("n", "OTHER"))), ("card-fraud@last".to_owned(), true));
+    rig.engine.close().unwrap();
+}

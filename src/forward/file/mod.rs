@@ -30,11 +30,14 @@ use crate::store::Store;
 use rand::SeedableRng;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Bytes rendered into memory before they are written.
 pub const WRITE_BYTES_MAX: usize = 512 << 10;
+
+/// How long it may write after it was told to stop.
+const DRAIN_MAX: Duration = Duration::from_secs(15);
 
 /// How often an idle file's age is looked at.
 const AGE_CHECK: Duration = Duration::from_secs(1);
@@ -75,8 +78,12 @@ async fn run_made(
         let stopping = *stop.borrow();
         committed.borrow_and_update();
         let mut sink = kept.take().unwrap_or_else(&make);
+        let stopped = stop.clone();
         let drained = tokio::task::spawn_blocking(move || {
-            let drained = sink.drain(stopping);
+            let begun = Instant::now();
+            // Once it is to stop it has a time of its own for what is left; the rest waits in the store.
+            let is_over = || if stopping { begun.elapsed() >= DRAIN_MAX } else { *stopped.borrow() };
+            let drained = sink.drain_until(stopping, &is_over);
             (sink, drained)
         });
         let outcome = match drained.await {

@@ -58,12 +58,20 @@ impl FileSink {
     /// # Errors
     /// When the file or the store cannot be read or written; the next call repairs and goes on.
     pub fn drain(&mut self, stopping: bool) -> Result<(), FileError> {
+        self.drain_until(stopping, &|| false)
+    }
+
+    /// The same, but leaves the rest where `is_over` says so.
+    ///
+    /// # Errors
+    /// As those of [`FileSink::drain`].
+    pub fn drain_until(&mut self, stopping: bool, is_over: &dyn Fn() -> bool) -> Result<(), FileError> {
         let kept = match self.open.take() {
-            Some(open) if open.torn => return self.cut_back(open).and_then(|()| self.drain(stopping)),
+            Some(open) if open.torn => return self.cut_back(open).and_then(|()| self.drain_until(stopping, is_over)),
             open => open.filter(|open| self.is_still_the_file(open)),
         };
         let Some(mut open) = kept.map_or_else(|| self.open_file(), |open| Ok(Some(open)))? else { return Ok(()) };
-        while open.cursor < self.store.committed() {
+        while open.cursor < self.store.committed() && !is_over() {
             if !stopping && self.is_rotation_due(&open) {
                 break;
             }

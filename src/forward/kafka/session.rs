@@ -123,7 +123,8 @@ impl<'a> Session<'a> {
         }
         let store = |error: StoreError| Failure::store(&error);
         if self.store.cursor(&self.options.name).map_err(store)? != self.cursor() {
-            self.store.set_cursor(&self.options.name, self.cursor()).map_err(store)?;
+            // Never back: a session that was slow to end may come here after its successor.
+            self.store.advance_cursor(&self.options.name, self.cursor());
         }
         Ok(!news.confirmed.is_empty())
     }

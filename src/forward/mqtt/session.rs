@@ -111,7 +111,7 @@ impl Session<'_> {
                 return Ok(());
             }
             self.fill()?;
-            self.keep_cursor()?;
+            self.keep_cursor();
             let idle = self.flight.is_empty() && self.feed.is_at_end();
             if idle {
                 self.work.status.recovered();
@@ -269,13 +269,12 @@ impl Session<'_> {
     }
 
     /// Moves the cursor behind what is confirmed.
-    fn keep_cursor(&mut self) -> Result<(), StoreError> {
+    fn keep_cursor(&mut self) {
         let next = self.flight.first().unwrap_or_else(|| self.feed.next());
         if next > self.cursor {
-            self.work.store.set_cursor(&self.work.options.name, next)?;
+            self.work.store.advance_cursor(&self.work.options.name, next);
             self.cursor = next;
         }
-        Ok(())
     }
 }
 
