@@ -13,7 +13,9 @@ pub fn package(arch: &str) -> Option<PathBuf> {
     let entries = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
     let found = entries.map(|entry| entry.path()).find(|path| path.display().to_string().ends_with(&ending));
     if found.is_none() {
-        host::skip(&format!("{} has no package for {arch}: packaging/build makes it", folder.display()));
+        let why = format!("{} has no package for {arch}: packaging/build {arch} makes it", folder.display());
+        let wanted = std::env::var("VERDICTD_TEST_PACKAGES_OF").is_ok_and(|of| of == "all");
+        if wanted || arch == host_arch() { host::skip(&why) } else { host::note(&why) }
     }
     found
 }
