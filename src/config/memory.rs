@@ -4,6 +4,7 @@
 //! that the window can hold. Where the rest is under [`INDEX_EVENTS_MIN`] events the config is refused.
 
 use super::{Config, KafkaSink, MqttSink, SinkKind, Size, SourceKind};
+use crate::store::INDEX_HEAD_BYTES;
 use std::fmt;
 
 /// Code, stacks, the runtime, the allocator's slack and TLS: measured on an idle daemon, rounded up.
@@ -140,7 +141,8 @@ impl MemoryPlan {
     /// Gives the index room for so many events out of what is kept for a successor of the model, as far as it goes.
     /// Whether the index now holds them.
     pub fn hold_events(&mut self, events: u64, model: ModelCost) -> bool {
-        let short = events.saturating_mul(INDEX_BYTES_AN_EVENT).saturating_sub(self.index);
+        let needed = events.saturating_mul(INDEX_BYTES_AN_EVENT).saturating_add(INDEX_HEAD_BYTES);
+        let short = needed.saturating_sub(self.index);
         let spare = self.model.saturating_sub(model.weights_bytes.saturating_add(model.scratch_bytes));
         if short <= spare {
             self.index += short;

@@ -23,13 +23,14 @@ const PARTITIONS: usize = 1024;
 const PARTITION_BITS: u32 = PARTITIONS.trailing_zeros();
 /// Bytes an entry costs at the most, the tables' own heads included, from 100,000 entries up.
 pub const INDEX_ENTRY_BYTES: u64 = 12;
+/// Bytes of the tables' heads.
+pub const INDEX_HEAD_BYTES: u64 = (PARTITIONS * size_of::<Table>()) as u64;
 /// Slots of a table with few entries.
 const SLOTS_MIN: usize = 8;
 
 /// Events that so many bytes hold.
 fn capacity(budget_bytes: u64) -> u64 {
-    let heads = (PARTITIONS * size_of::<Table>()) as u64;
-    (budget_bytes.saturating_sub(heads) / INDEX_ENTRY_BYTES).clamp(1024, 1 << 31)
+    (budget_bytes.saturating_sub(INDEX_HEAD_BYTES) / INDEX_ENTRY_BYTES).clamp(1024, 1 << 31)
 }
 
 /// Fingerprints of the events in the dedup window. Owned by one thread; no locks inside.

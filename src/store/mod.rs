@@ -58,7 +58,7 @@ pub use commit::{Commit, Committed};
 pub use disk::{BALLAST_BYTES, RESERVE_BYTES, Room};
 pub use error::StoreError;
 pub use forget::{FORGET_SINK, forget_sink};
-pub use index::{INDEX_ENTRY_BYTES, Index};
+pub use index::{INDEX_ENTRY_BYTES, INDEX_HEAD_BYTES, Index};
 pub use label::Label;
 pub use medium::STUCK_AFTER;
 pub use open::{Opened, open};

@@ -98,9 +98,11 @@ fn what_the_index_holds_may_take_the_room_of_a_models_successor_and_no_more() {
     let mut plan = MemoryPlan::divide(&config(""), cost).unwrap();
     assert_eq!(plan.model, 4 << 20, "a successor has room");
     let budget = plan.budget;
-    let (fits, most) = (plan.index_events(), (plan.index + (2 << 20)) / crate::config::memory::INDEX_BYTES_AN_EVENT);
-    assert!(plan.hold_events(fits, cost) && plan.model == 4 << 20);
-    assert!(plan.hold_events(most, cost) && plan.index_events() == most);
+    let events = |index: u64| crate::store::Index::new(index).capacity();
+    // An index that is full to its budget needs no more.
+    assert!(plan.hold_events(events(plan.index), cost) && plan.model == 4 << 20);
+    let most = events(plan.index + (2 << 20));
+    assert!(plan.hold_events(most, cost) && events(plan.index) == most);
     assert!(!plan.hold_events(most + 10_000, cost));
     assert_eq!(plan.parts().iter().map(|(_, bytes, _)| bytes).sum::<u64>(), budget);
 }
