@@ -59,7 +59,7 @@ impl Tree {
 
     /// Copies a file to `/srv/NAME` of the tree; the path there.
     pub fn bring(&self, file: &Path, name: &str) -> String {
-        fs::copy(file, self.root().join("root").join(name)).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        fs::copy(file, self.root().join("srv").join(name)).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
         format!("/srv/{name}")
     }
 
