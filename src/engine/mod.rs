@@ -19,6 +19,7 @@ mod counters;
 mod fault;
 mod inbox;
 mod models;
+mod pending;
 mod progress;
 mod round;
 mod told;

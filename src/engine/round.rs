@@ -1,26 +1,14 @@
 //! One round: what the leader decides before a commit. No I/O of its own but the look-up of old chunks.
 
 use super::models::Models;
+use super::pending::Pending;
 use super::progress::Progress;
-use super::{
-    Along, Answer, Counters, Delivery, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX, told,
-};
+use super::{Along, Counters, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX, told};
 use crate::event::{BadKind, BadRecord, Event, EventBatch, Item, Label, Span, identity_fingerprint};
 use crate::model::Reasons;
 use crate::store::{self, BatchBuilder, Chunk, Index, LogClock, NewRecord, REASON_BYTES_MAX, Room, Store, StoreError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-
-/// A submission that is being worked off.
-pub(super) struct Pending {
-    submission: Submission,
-    outcomes: Vec<Outcome>,
-    refusal: Option<Arc<str>>,
-    chunks: Vec<Arc<Chunk>>,
-    /// Whether records of the round in hand belong to it.
-    fresh: bool,
-}
 
 /// What one commit holds, and whom to answer after it.
 pub(super) struct Sealed {
@@ -387,7 +375,7 @@ impl Round {
             }
             let mut found = Reasons::default();
             let (decision, score) = if let Some(reason) = &mut one.unscorable {
-                cut(reason, REASON_BYTES_MAX);
+                told::cut(reason, REASON_BYTES_MAX);
                 self.set_aside("unscorable", batch, event, reason.clone());
                 (bundle.fallback(), None)
             } else {
@@ -470,33 +458,4 @@ impl Round {
         told::panic(doing, batch, item);
         format!("internal error while {doing}")
     }
-}
-
-impl Pending {
-    /// The answer, after the commit.
-    pub fn answer(self, counters: &Counters) -> Delivery {
-        let Submission { batch, origin, arrived, held, reply, .. } = self.submission;
-        for outcome in &self.outcomes {
-            let counter = match outcome {
-                Outcome::Verdict { replayed: false, .. } => &origin.accepted,
-                Outcome::Verdict { replayed: true, .. } => &origin.duplicate,
-                Outcome::Label { .. } => &origin.labels,
-                Outcome::Conflict => &origin.conflict,
-                Outcome::Bad => &origin.quarantined,
-                Outcome::Refused => &origin.refused,
-            };
-            counter.fetch_add(1, Relaxed);
-        }
-        counters.answer_seconds.observe(arrived.elapsed().as_secs_f64());
-        let mut chunks = self.chunks;
-        chunks.sort_unstable_by_key(|chunk| chunk.first());
-        let answer = Answer { batch, outcomes: self.outcomes, refusal: self.refusal, chunks, held };
-        Delivery { answer, reply }
-    }
-}
-
-/// Shortens a text to at most `limit` bytes, at a character's end.
-fn cut(text: &mut String, limit: usize) {
-    let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    text.truncate(end);
 }

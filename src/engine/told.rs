@@ -39,3 +39,9 @@ pub(super) fn wall_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
+
+/// Shortens a text to at most `limit` bytes, at a character's end.
+pub(super) fn cut(text: &mut String, limit: usize) {
+    let end = (0..=limit.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    text.truncate(end);
+}
