@@ -53,7 +53,7 @@ pub(super) struct Round {
     decided: Vec<(Box<str>, u64)>,
     // Buffers of a wave.
     fresh: Vec<Fresh>,
-    rows: Vec<f32>,
+    rows: Vec<f64>,
     scores: Vec<f64>,
 }
 
