@@ -40,6 +40,7 @@
 //!
 //! `window = …` features are declared in the same tables and refused by name in this version.
 
+mod join;
 mod read;
 mod spec;
 mod transform;
@@ -47,6 +48,7 @@ mod transform;
 #[cfg(test)]
 mod tests;
 
+pub use join::union;
 pub use read::{Problem, Problems, Reader, as_number, found};
 pub use spec::{COLUMNS_MAX, FEATURES_MAX, read_features};
 
