@@ -55,7 +55,7 @@ pub(super) struct Round {
     adopted_at: u64,
     // Buffers of a wave.
     fresh: Vec<Fresh>,
-    rows: Vec<f32>,
+    rows: Vec<f64>,
     scores: Vec<f64>,
 }
 

@@ -78,7 +78,7 @@ impl Shadow {
 pub(super) struct ShadowRun {
     shadow: Arc<Shadow>,
     scorer: Scorer,
-    rows: Vec<f32>,
+    rows: Vec<f64>,
     /// Which event of the wave each row is of.
     places: Vec<usize>,
     scores: Vec<f64>,

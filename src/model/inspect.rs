@@ -75,8 +75,8 @@ pub fn verify(dir: &Path, options: &LoadOptions) -> Result<Verification, ModelEr
     let refused = |what: String| ModelError::Refused { file: dir.join(&bundle.manifest.file), what };
     let width = bundle.features().width();
     // A fixed spread over -2 to 2: what inputs look like after standardising.
-    let rows: Vec<f32> = (0..usize::from(PROBE_ROWS) * width)
-        .map(|n| f32::from(u16::try_from(n.wrapping_mul(2_654_435_761) >> 7 & 0xfff).unwrap_or(0)) / 1024.0 - 2.0)
+    let rows: Vec<f64> = (0..usize::from(PROBE_ROWS) * width)
+        .map(|n| f64::from(u16::try_from(n.wrapping_mul(2_654_435_761) >> 7 & 0xfff).unwrap_or(0)) / 1024.0 - 2.0)
         .collect();
     let mut scores = vec![0.0; usize::from(PROBE_ROWS)];
     bundle.scorer(usize::from(PROBE_ROWS)).score(&rows, &mut scores);

@@ -55,13 +55,15 @@ pub fn load_with_reference(dir: &Path, options: &LoadOptions) -> Result<(Bundle,
     }
     let manifest_file = dir.join(MANIFEST_FILE);
     let text = read_limited(&manifest_file, MANIFEST_BYTES_MAX, "cannot read the bundle's manifest")?;
-    if let Some(key) = &options.public_key {
-        signature::verify(&signature::read_public_key(key)?, &manifest_file, &text)?;
-    }
+    let signed = options.public_key.as_ref().map(|key| {
+        signature::read_public_key(key).and_then(|key| signature::verify(&key, &manifest_file, &text))
+    });
+    let signed_at = signed.transpose()?;
     let manifest_sha256: [u8; 32] = Sha256::digest(&text).into();
     let text = String::from_utf8(text)
         .map_err(|_| ModelError::Refused { file: manifest_file.clone(), what: "expected UTF-8".to_owned() })?;
     let manifest = Manifest::parse(&text, &manifest_file)?;
+    let seal = signed_at.map(|signed_at| signature::Seal { serial: manifest.serial, signed_at });
     let file = dir.join(&manifest.file);
     let bytes = read_weights(&file, &manifest, options)?;
     let (bundle, reference) =
@@ -69,7 +71,7 @@ pub fn load_with_reference(dir: &Path, options: &LoadOptions) -> Result<(Bundle,
     drop(bytes);
     let mut scorer = bundle.scorer(1);
     let parity = parity::check(&dir, &mut scorer)?;
-    Ok((Bundle { parity, ..bundle }, reference))
+    Ok((Bundle { parity, folder: dir, seal, ..bundle }, reference))
 }
 
 fn refuse_bare_file(file: &Path) -> ModelError {
@@ -161,6 +163,8 @@ pub(super) fn build(
         features: Arc::clone(&manifest.features),
         manifest_sha256,
         parity: None,
+        folder: PathBuf::new(),
+        seal: None,
         manifest: manifest.clone(),
     };
     Ok((bundle, Reference::new(manifest.network, tensors)))

@@ -22,6 +22,8 @@ const FORMATS_LATER: [&str; 3] = ["onnx", "lightgbm", "xgboost"];
 pub struct Manifest {
     pub name: String,
     pub version: String,
+    /// Grows from one version of a name to the next, so that an older one can be told.
+    pub serial: Option<u64>,
     /// File name of the weights, in the bundle's directory.
     pub file: String,
     pub sha256: [u8; 32],
@@ -52,6 +54,7 @@ impl Manifest {
         let mut reader = Reader::new(table, "");
         let name = read_name(&mut reader, "name", problems);
         let version = read_name(&mut reader, "version", problems);
+        let serial = reader.whole("serial", 0..=usize::MAX, problems).and_then(|serial| u64::try_from(serial).ok());
         let dense = read_format(&mut reader, problems);
         let file = read_file(&mut reader, problems);
         let sha256 = reader.required_text("sha256", problems).and_then(|text| {
@@ -83,6 +86,7 @@ impl Manifest {
         Some(Self {
             name: name?,
             version: version?,
+            serial,
             file: file?,
             sha256: sha256?,
             decisions: decisions?,

@@ -48,11 +48,12 @@ pub use output::Output;
 pub use parity::{PARITY_FILE, PARITY_TOLERANCE, Parity};
 pub use reference::Reference;
 pub use scorer::{Reasons, Scorer};
-pub use signature::{SIGNATURE_FILE, read_public_key};
+pub use signature::{SIGNATURE_FILE, Seal, read_public_key};
 pub use threads::keep_candle_single_threaded;
 
 use crate::features::FeatureSet;
 use plan::Plan;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A loaded model with all that a verdict needs of it. Immutable; swapped as a whole.
@@ -64,6 +65,9 @@ pub struct Bundle {
     features: Arc<FeatureSet>,
     plan: Arc<Plan>,
     parity: Option<Parity>,
+    /// Where it was loaded from, links resolved.
+    folder: PathBuf,
+    seal: Option<Seal>,
 }
 
 impl Bundle {
@@ -136,6 +140,18 @@ impl Bundle {
     #[must_use]
     pub fn parity(&self) -> Option<Parity> {
         self.parity
+    }
+
+    /// The folder it was loaded from, links resolved; empty where it was not loaded from one.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What its signature vouches for; None where none was asked for.
+    #[must_use]
+    pub fn seal(&self) -> Option<Seal> {
+        self.seal
     }
 
     #[must_use]

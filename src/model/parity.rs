@@ -57,9 +57,7 @@ pub(super) fn check(dir: &Path, scorer: &mut Scorer) -> Result<Option<Parity>, M
             ));
         }
         row.clear();
-        // The model's input is f32, and the vectors are the numbers that went into it.
-        #[allow(clippy::cast_possible_truncation)]
-        row.extend(line.row.iter().map(|value| value.map_or(f32::NAN, |value| value as f32)));
+        row.extend(line.row.iter().map(|value| value.unwrap_or(f64::NAN)));
         scorer.score(&row, &mut score);
         let difference = (score[0] - line.score.unwrap_or(f64::NAN)).abs();
         let holds = line.score.map_or(score[0].is_nan(), |_| difference <= PARITY_TOLERANCE);

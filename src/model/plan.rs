@@ -98,20 +98,25 @@ impl Plan {
 
     /// Runs `rows` (row after row) and writes each row's margin: see [`Output::margin`]. As many rows as
     /// both slices have. Allocates nothing.
-    pub fn run(&self, rows: &[f32], margins: &mut [f64], scratch: &mut Scratch) {
+    pub fn run(&self, rows: &[f64], margins: &mut [f64], scratch: &mut Scratch) {
         let block = scratch.rows.max(1);
         for (rows, margins) in rows.chunks(block * self.width).zip(margins.chunks_mut(block)) {
             self.run_block(rows, margins, scratch);
         }
     }
 
-    fn run_block(&self, rows: &[f32], margins: &mut [f64], scratch: &mut Scratch) {
+    fn run_block(&self, rows: &[f64], margins: &mut [f64], scratch: &mut Scratch) {
         let (mut x, mut y) = (scratch.front.as_mut_slice(), scratch.back.as_mut_slice());
         let in_lanes = lanes(self.width);
         let mut count = 0;
         for (row, place) in rows.chunks_exact(self.width).zip(x.chunks_exact_mut(in_lanes)).take(margins.len()) {
             let (numbers, rest) = Lane::flat_mut(place).split_at_mut(self.width);
-            numbers.copy_from_slice(row);
+            for (number, value) in numbers.iter_mut().zip(row) {
+                // The network works on f32.
+                #[allow(clippy::cast_possible_truncation)]
+                let cut = *value as f32;
+                *number = cut;
+            }
             rest.fill(0.0);
             count += 1;
         }

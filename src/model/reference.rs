@@ -24,9 +24,12 @@ impl Reference {
     ///
     /// # Errors
     /// What Candle says, for rows of another width or a tensor that is not there.
-    pub fn score(&self, rows: &[f32], width: usize) -> Result<Vec<f64>> {
+    pub fn score(&self, rows: &[f64], width: usize) -> Result<Vec<f64>> {
         let count = rows.len() / width.max(1);
-        let mut x = Tensor::from_slice(rows, (count, width), &Device::Cpu)?;
+        // The network works on f32.
+        #[allow(clippy::cast_possible_truncation)]
+        let rows: Vec<f32> = rows.iter().map(|value| *value as f32).collect();
+        let mut x = Tensor::from_vec(rows, (count, width), &Device::Cpu)?;
         for layer in &self.network.layers {
             x = self.layer(layer, &x)?;
         }

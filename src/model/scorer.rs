@@ -15,7 +15,7 @@ pub struct Scorer {
     features: Arc<FeatureSet>,
     scratch: Scratch,
     /// Rows with one feature each at its baseline.
-    variants: Vec<f32>,
+    variants: Vec<f64>,
     margins: Vec<f64>,
     limit: usize,
 }
@@ -82,7 +82,7 @@ impl Scorer {
     /// Scores rows of [`Self::width`] numbers, row after row, into as many places of `out`. A row that has
     /// no score (a NaN came in, or the network went out of range) gets NaN: it is unscorable. A row's score
     /// does not depend on the rows beside it. Allocates nothing.
-    pub fn score(&mut self, rows: &[f32], out: &mut [f64]) {
+    pub fn score(&mut self, rows: &[f64], out: &mut [f64]) {
         let count = rows.len() / self.plan.width().max(1);
         let (out, rest) = out.split_at_mut(count.min(out.len()));
         rest.fill(f64::NAN);
@@ -95,7 +95,7 @@ impl Scorer {
 
     /// Finds which features raised the score of `row`: those whose replacement by their baseline lowers it
     /// the most. Costs about as much as scoring a row a feature; allocates nothing.
-    pub fn reasons(&mut self, row: &[f32]) -> Reasons {
+    pub fn reasons(&mut self, row: &[f64]) -> Reasons {
         let mut reasons = Reasons::default();
         let width = self.plan.width();
         let features = self.features.len();
@@ -136,6 +136,6 @@ impl Scorer {
     /// Bytes of its buffers beside the scratch.
     pub(super) fn reasons_bytes(width: usize, reasons: usize) -> usize {
         let variants = if reasons == 0 { 0 } else { BLOCK_ROWS };
-        variants * width * size_of::<f32>() + BLOCK_ROWS * size_of::<f64>()
+        variants * width * size_of::<f64>() + BLOCK_ROWS * size_of::<f64>()
     }
 }

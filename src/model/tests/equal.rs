@@ -110,7 +110,7 @@ fn compare(inputs: usize, blocks: &[Block], output: &str, last: usize, seed: u64
     let manifest = Manifest::parse(&text, Path::new("model.toml")).unwrap();
     let bytes = safetensors::serialize(&made.tensors, None).unwrap();
     let count = 37;
-    let rows: Vec<f32> = (0..count * inputs).map(|_| made.rng.random_range(-2.0f32..2.0)).collect();
+    let rows: Vec<f64> = (0..count * inputs).map(|_| made.rng.random_range(-2.0f64..2.0)).collect();
     for kernel in Kernel::available() {
         let (bundle, reference) = build(manifest.clone(), [0; 32], &bytes, Path::new("w"), kernel).unwrap();
         let expected = reference.score(&rows, inputs).unwrap();
