@@ -41,6 +41,7 @@
 //! `window = …` features are declared in the same tables and refused by name in this version.
 
 mod column;
+mod join;
 mod read;
 mod spec;
 mod transform;
@@ -49,6 +50,7 @@ mod transform;
 mod tests;
 
 pub use column::{ColumnKind, Texts};
+pub use join::union;
 pub use read::{Problem, Problems, Reader, as_number, found};
 pub use spec::{COLUMNS_MAX, FEATURES_MAX, read_features};
 

@@ -43,6 +43,7 @@ pub(super) fn load(file: &Path, options: &LoadOptions) -> Result<Bundle, ModelEr
     let manifest = Manifest {
         name,
         version: "0".to_owned(),
+        serial: None,
         format,
         file: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         sha256,
@@ -55,7 +56,8 @@ pub(super) fn load(file: &Path, options: &LoadOptions) -> Result<Bundle, ModelEr
         reasons: ReasonRules::default(),
         all_iterations: false,
     };
-    assemble(manifest, sha256, program, file, options)
+    let folder = file.parent().unwrap_or(file).to_owned();
+    assemble(manifest, sha256, program, file, options).map(|bundle| Bundle { folder, ..bundle })
 }
 
 /// The format by ending and start.

@@ -82,13 +82,16 @@ pub fn load_with_reference(dir: &Path, options: &LoadOptions) -> Result<(Bundle,
     }
     let manifest_file = dir.join(MANIFEST_FILE);
     let text = read_limited(&manifest_file, MANIFEST_BYTES_MAX, "cannot read the bundle's manifest")?;
-    if let Some(key) = &options.public_key {
-        signature::verify(&signature::read_public_key(key)?, &manifest_file, &text)?;
-    }
+    let signed = options
+        .public_key
+        .as_ref()
+        .map(|key| signature::read_public_key(key).and_then(|key| signature::verify(&key, &manifest_file, &text)));
+    let signed_at = signed.transpose()?;
     let manifest_sha256: [u8; 32] = Sha256::digest(&text).into();
     let text = String::from_utf8(text)
         .map_err(|_| ModelError::Refused { file: manifest_file.clone(), what: "expected UTF-8".to_owned() })?;
     let manifest = Manifest::parse(&text, &manifest_file)?;
+    let seal = signed_at.map(|signed_at| signature::Seal { serial: manifest.serial, signed_at });
     let file = dir.join(&manifest.file);
     for (name, sha256) in &manifest.files {
         check_hash(&dir.join(name), sha256, options)?;
@@ -96,7 +99,7 @@ pub fn load_with_reference(dir: &Path, options: &LoadOptions) -> Result<(Bundle,
     let Compiled { program, reference, .. } = compile(&file, manifest.format, &Recipe::of(&manifest), options)?;
     let bundle = assemble(manifest, manifest_sha256, program, &file, options)?;
     let parity = parity::check(&dir, bundle.features(), &mut bundle.scorer(1))?;
-    Ok((Bundle { parity, ..bundle }, reference))
+    Ok((Bundle { parity, folder: dir, seal, ..bundle }, reference))
 }
 
 /// Puts manifest and program together: which feature goes where, and which number is the score.
@@ -142,6 +145,8 @@ pub(super) fn assemble(
         parity: None,
         program: Arc::new(program.ordered(order)),
         scoring: Arc::new(scoring),
+        folder: PathBuf::new(),
+        seal: None,
         manifest,
     };
     let buffers = bundle.scratch_bytes(options.max_batch);

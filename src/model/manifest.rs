@@ -32,6 +32,8 @@ pub struct Manifest {
     pub name: String,
     pub version: String,
     pub format: Format,
+    /// Grows from one version of a name to the next, so that an older one can be told.
+    pub serial: Option<u64>,
     /// File name of the weights, in the bundle's directory.
     pub file: String,
     pub sha256: [u8; 32],
@@ -71,6 +73,7 @@ impl Manifest {
         let name = read_name(&mut reader, "name", problems);
         let version = read_name(&mut reader, "version", problems);
         let format = read_format(&mut reader, problems);
+        let serial = reader.whole("serial", 0..=usize::MAX, problems).and_then(|serial| u64::try_from(serial).ok());
         let file = read_file(&mut reader, problems);
         let sha256 = reader.required_text("sha256", problems).and_then(|text| read_hash(text, "sha256", problems));
         let files = reader.table("files", problems).map(|table| read_files(&table, problems)).unwrap_or_default();
@@ -116,6 +119,7 @@ impl Manifest {
             name: name?,
             version: version?,
             format: format?,
+            serial,
             file: file?,
             sha256: sha256?,
             files,

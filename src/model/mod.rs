@@ -57,12 +57,13 @@ pub use outputs::{Means, OutputSpec};
 pub use parity::{PARITY_FILE, PARITY_TOLERANCE, Parity};
 pub use scorer::{Reasons, Scorer};
 pub use scoring::{Choice, ScoreAs, Scoring};
-pub use signature::{SIGNATURE_FILE, read_public_key};
+pub use signature::{SIGNATURE_FILE, Seal, read_public_key};
 pub use threads::keep_candle_single_threaded;
 pub use timing::Timing;
 
 use crate::features::FeatureSet;
 use program::Program;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A loaded model with all that a verdict needs of it. Immutable; swapped as a whole.
@@ -75,6 +76,9 @@ pub struct Bundle {
     program: Arc<Program>,
     scoring: Arc<Scoring>,
     parity: Option<Parity>,
+    /// Where it was loaded from, links resolved.
+    folder: PathBuf,
+    seal: Option<Seal>,
 }
 
 impl Bundle {
@@ -147,6 +151,18 @@ impl Bundle {
     #[must_use]
     pub fn parity(&self) -> Option<Parity> {
         self.parity
+    }
+
+    /// The folder it was loaded from, links resolved; empty where it was not loaded from one.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What its signature vouches for; None where none was asked for.
+    #[must_use]
+    pub fn seal(&self) -> Option<Seal> {
+        self.seal
     }
 
     /// What goes into the model, in its order.
