@@ -37,6 +37,8 @@ pub mod shipped;
 mod signature;
 mod threads;
 mod timing;
+pub mod trees;
+mod weights;
 
 #[cfg(test)]
 mod tests;
