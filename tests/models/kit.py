@@ -154,8 +154,9 @@ class Case:
     def data(self, **options):
         return Data(self.name, **options)
 
-    def write(self, files, columns, *, library, outputs=None, score=None, leaves=None, margin=None, contributions=None, by=None, **meta):
-        """`columns`: name -> values. `outputs`: name -> rows x width. `by`: for each row who answers."""
+    def write(self, files, columns, *, library, outputs=None, score=None, leaves=None, margin=None, contributions=None, by=None, native=None, **meta):
+        """`columns`: name -> values. `outputs`: name -> rows x width. `by`: for each row who answers; `native`: what
+        the library says where it is not the one."""
         names = list(columns)
         count = len(columns[names[0]])
         with self.path("rows.csv").open("w", newline="") as out:
@@ -176,6 +177,8 @@ class Case:
                         line[member] = [number_json(v) for v in np.atleast_1d(values[n]).ravel()]
                 if by is not None:
                     line["by"] = by[n]
+                if native is not None and native[n] is not None:
+                    line["native"] = {name: [number_json(v) for v in values] for name, values in native[n].items()}
                 out.write(json.dumps(line) + "\n")
         text = [name for name in names if any(isinstance(v, str) for v in columns[name])]
         meta = {"kind": self.name, "files": files, "library": library, "rows": count, "text-columns": text, **meta}
