@@ -86,11 +86,13 @@ def finish(case, model, feeds, library, native=None, differs=None, score=None, b
         {name: np.asarray(values).reshape(count, -1)[n] for name, values in native.items()} if native and taken[n] and by[n] != "native" else None
         for n in range(count)
     ]
-    opsets = {o.domain or "ai.onnx": o.version for o in onnx.load(path, load_external_data=False).opset_import}
+    graph = onnx.load(path, load_external_data=False)
+    opsets = {o.domain or "ai.onnx": o.version for o in graph.opset_import}
+    operators = sorted({node.op_type for node in graph.graph.node})
     case.write(
         files or ["model.onnx"], columns(feeds), library=f"{library}, onnxruntime {ort.__version__}", outputs={
             name: values.astype(str).tolist() if values.dtype.kind in "OUS" else values for name, values in outputs.items()
         },
-        score=None if score is None else outputs[score[0]][:, score[1]].astype(float), by=by, native=theirs, opsets=opsets,
+        score=None if score is None else outputs[score[0]][:, score[1]].astype(float), by=by, native=theirs, opsets=opsets, operators=operators,
         **{"native-rows": by.count("native"), "differs": differs}, **meta,
     )

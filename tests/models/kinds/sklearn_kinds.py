@@ -95,7 +95,7 @@ def numbers(c, model, target, *, width=8, missing=0.0, double=False, options=Non
     classifier = hasattr(model, "classes_") or hasattr(last, "classes_")
     # At the model's own identity: options go to the last step.
     onnx_model = convert_sklearn(model, initial_types=[("X", kind([None, x.shape[1]]))], options={id(last): options} if options else None, target_opset=opset)
-    if any(node.op_type == "TreeEnsembleRegressor" for node in onnx_model.graph.node):
+    if double and any(node.op_type == "TreeEnsembleRegressor" for node in onnx_model.graph.node):
         # Declared as double by the exporter, float by the operator's definition; ONNX Runtime refuses the former.
         onnx_model.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT
     with np.errstate(all="ignore"):
@@ -443,4 +443,4 @@ def sklearn_dict_vectorizer(c):
     from skl2onnx.common.data_types import DictionaryType
     onnx_model = convert_sklearn(model, initial_types=[("X", DictionaryType(StringTensorType([1]), FloatTensorType([1])))], options={id(model.steps[-1][1]): TENSOR})
     c.path("model.onnx").write_bytes(onnx_model.SerializeToString())
-    c.write(["model.onnx"], {"X": [0.5]}, library=LIBRARY, **{"may-refuse": "map"})
+    c.write(["model.onnx"], {"X": [0.5]}, library=LIBRARY, **{"must-refuse": "map"})
