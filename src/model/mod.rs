@@ -31,6 +31,7 @@ mod scorer;
 pub mod shipped;
 mod signature;
 mod threads;
+pub mod trees;
 mod weights;
 
 #[cfg(test)]
