@@ -283,6 +283,17 @@ impl Forest {
     }
 }
 
+impl Precision {
+    /// A number as cells are compared.
+    #[must_use]
+    pub fn cut(self, x: f64) -> f64 {
+        match self {
+            Self::F32 => f64::from(cut(x)),
+            Self::F64 => x,
+        }
+    }
+}
+
 /// The nearest f32.
 #[allow(clippy::cast_possible_truncation)] // what is wanted
 pub(super) fn cut(value: f64) -> f32 {
