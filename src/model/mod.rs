@@ -24,9 +24,11 @@ mod format;
 mod hex;
 mod inspect;
 mod kernel;
+pub mod lightgbm;
 mod load;
 mod manifest;
 mod matching;
+mod native;
 mod network;
 mod outputs;
 mod parity;
@@ -38,7 +40,6 @@ mod signature;
 mod threads;
 mod timing;
 pub mod trees;
-mod weights;
 
 #[cfg(test)]
 mod tests;
