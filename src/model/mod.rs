@@ -20,6 +20,7 @@ mod error;
 mod hex;
 mod inspect;
 mod kernel;
+pub mod lightgbm;
 mod load;
 mod manifest;
 mod network;
@@ -33,6 +34,7 @@ mod signature;
 mod threads;
 pub mod trees;
 mod weights;
+pub mod xgboost;
 
 #[cfg(test)]
 mod tests;
