@@ -40,6 +40,8 @@ mod signature;
 mod threads;
 mod timing;
 pub mod trees;
+mod weights;
+pub mod xgboost;
 
 #[cfg(test)]
 mod tests;
