@@ -28,6 +28,7 @@ mod load;
 mod manifest;
 mod matching;
 mod network;
+pub mod onnx;
 mod outputs;
 mod parity;
 mod program;
