@@ -1,4 +1,5 @@
 //! ONNX graphs, compiled at load to a plan.
 
+pub mod ml;
 pub mod op;
 pub mod tensor;
