@@ -51,6 +51,14 @@ fn write_score(score: Option<f64>, out: &mut Vec<u8>) {
     let _ = if is_short { write!(out, "{short:?}") } else { write!(out, "{score:?}") };
 }
 
+/// The same of any number: whole ones without decimals, as they came in.
+pub fn write_number(number: f64, out: &mut Vec<u8>) {
+    write_score(Some(number), out);
+    if out.ends_with(b".0") {
+        out.truncate(out.len() - 2);
+    }
+}
+
 /// Milliseconds since 1970 as RFC 3339 with three decimals always, so that lines align.
 pub fn write_decided(decided_ms: i64, out: &mut Vec<u8>) {
     if let Ok(instant) = jiff::Timestamp::from_millisecond(decided_ms) {

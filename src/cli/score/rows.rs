@@ -43,7 +43,7 @@ pub(super) fn score(bundle: &Bundle, input: Input, with_features: bool, out: &mu
 struct Batch<'a> {
     bundle: &'a Bundle,
     scorer: crate::model::Scorer,
-    rows: Vec<f32>,
+    rows: Vec<f64>,
     /// For each row what is wrong with it, if anything.
     faults: Vec<Option<String>>,
     with_features: bool,
@@ -62,8 +62,7 @@ impl Batch<'_> {
                 let found = String::from_utf8_lossy(cell.get(..cell.len().min(64)).unwrap_or_default()).into_owned();
                 fault.get_or_insert_with(|| format!("{name}: expected a number, found {found:?}"));
             }
-            #[allow(clippy::cast_possible_truncation)] // the model's inputs are f32
-            self.rows.push(value.unwrap_or(f64::NAN) as f32);
+            self.rows.push(value.unwrap_or(f64::NAN));
         }
         self.faults.push(fault);
     }
@@ -83,7 +82,7 @@ impl Batch<'_> {
                 // Enough digits to read back as the same number.
                 let _ = if score.is_finite() { write!(line, "{score}") } else { write!(line, "null") };
                 if self.with_features {
-                    write_features(self.bundle.features().names(), Some(row), &mut line);
+                    write_features(self.bundle.features(), Some(row), &mut line);
                 }
                 line.push(b'}');
             }

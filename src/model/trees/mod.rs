@@ -13,6 +13,9 @@ mod cuts;
 pub mod forest;
 mod isa;
 mod leaves;
+mod linear;
+mod native;
+mod objective;
 mod order;
 mod plan;
 mod run;
@@ -24,5 +27,8 @@ mod tests;
 
 pub use forest::{Aggregate, Forest, Leaf, Nan, Node, Precision, Set, Shape, Split, Sum, Test, Tree, Weight};
 pub use isa::Isa;
+pub use linear::Linear;
+pub use native::{Body, Kind, Native, are_generic};
+pub use objective::Objective;
 pub use plan::{Options, TreePlan, TreeScratch, Way};
 pub use walk::naive;
