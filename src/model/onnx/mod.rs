@@ -13,6 +13,7 @@ mod compile;
 mod error;
 pub mod graph;
 mod import;
+pub mod ml;
 pub mod op;
 mod ops;
 mod plan;

@@ -24,6 +24,7 @@ mod unary;
 mod walk;
 
 use super::error::shown;
+use super::ml;
 use super::op::{Build, Node, OpError};
 
 /// What builds a node.
@@ -33,6 +34,7 @@ use super::op::{Build, Node, OpError};
 pub fn find(node: &Node) -> Result<Build, OpError> {
     match node.domain.as_str() {
         "" => by_name(node),
+        ml::DOMAIN => ml::find(&node.op).ok_or_else(|| OpError::new("the operator of ai.onnx.ml is not supported")),
         other => Err(OpError(format!("operators of domain '{}' are not supported", shown(other)))),
     }
 }
