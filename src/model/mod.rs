@@ -39,7 +39,6 @@ mod signature;
 mod threads;
 mod timing;
 pub mod trees;
-mod weights;
 
 #[cfg(test)]
 mod tests;
