@@ -30,6 +30,7 @@ mod manifest;
 mod matching;
 mod native;
 mod network;
+pub mod onnx;
 mod outputs;
 mod parity;
 mod program;
@@ -40,7 +41,6 @@ mod signature;
 mod threads;
 mod timing;
 pub mod trees;
-mod weights;
 pub mod xgboost;
 
 #[cfg(test)]

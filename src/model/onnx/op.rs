@@ -349,6 +349,11 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         let _ = (inputs, data, scratch);
     }
 
+    /// Operations of one run, where they are many more than the elements of its outputs: refused beyond a limit.
+    fn work(&self) -> u64 {
+        0
+    }
+
     /// One line for people: what it does with which sizes.
     fn describe(&self) -> String {
         String::new()

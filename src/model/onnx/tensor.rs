@@ -118,14 +118,12 @@ impl fmt::Display for TensorType {
     }
 }
 
-/// Elements of a shape; None where they cannot be counted.
+/// Elements of a shape; None where they cannot be counted. Of an empty tensor the other dimensions count all the same:
+/// so every part of a shape that was counted can be counted.
 #[must_use]
 pub fn count(shape: &[usize]) -> Option<usize> {
-    // A zero anywhere makes it empty, however large the others are.
-    if shape.contains(&0) {
-        return Some(0);
-    }
-    shape.iter().try_fold(1usize, |n, dim| n.checked_mul(*dim))
+    let all = shape.iter().filter(|dim| **dim != 0).try_fold(1usize, |n, dim| n.checked_mul(*dim))?;
+    Some(if shape.contains(&0) { 0 } else { all })
 }
 
 /// The numbers of a tensor.
