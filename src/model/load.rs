@@ -54,9 +54,14 @@ impl LoadOptions {
         Ok(())
     }
 
+    /// What may be held at the largest moment while a model is loaded.
+    pub(super) fn loading_bytes_max(&self) -> u64 {
+        self.memory_bytes_max.saturating_mul(3).saturating_add(LOADING_BYTES)
+    }
+
     /// Whether a file, what is read of it and the plan fit beside each other while it is loaded.
     pub(super) fn fits_while_loading(&self, need: usize) -> Result<(), String> {
-        let most = self.memory_bytes_max.saturating_mul(3).saturating_add(LOADING_BYTES);
+        let most = self.loading_bytes_max();
         if need as u64 > most {
             return Err(format!("needs up to {need} bytes of memory while it is loaded, expected at most {most}"));
         }

@@ -21,6 +21,7 @@ mod decision;
 mod error;
 mod explain;
 mod format;
+mod graph;
 mod hex;
 mod inspect;
 mod kernel;
