@@ -318,7 +318,8 @@ impl Op for Layers {
     }
 
     fn work(&self) -> u64 {
-        let layer: u64 = self.stages.0.iter().map(|s| (s.packed.inputs as u64).saturating_mul(s.packed.outputs as u64)).sum();
+        let layer: u64 =
+            self.stages.0.iter().map(|s| (s.packed.inputs as u64).saturating_mul(s.packed.outputs as u64)).sum();
         layer.saturating_mul(self.rows as u64)
     }
 
