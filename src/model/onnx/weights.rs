@@ -55,7 +55,8 @@ pub fn kind(data_type: i32) -> Result<Kind, Error> {
 /// # Errors
 /// As [`tensor`].
 pub fn attribute(proto: &proto::Tensor, dir: Option<&Path>, context: &mut Context) -> Result<Tensor, Error> {
-    let wide: Option<fn(&[u8]) -> Vec<i32>> = match proto.data_type.unwrap_or_default() {
+    type Wide = fn(&[u8]) -> Vec<i32>;
+    let wide: Option<Wide> = match proto.data_type.unwrap_or_default() {
         2 => Some(|raw| raw.iter().map(|b| i32::from(*b)).collect()),
         3 => Some(|raw| raw.iter().map(|b| i32::from(b.cast_signed())).collect()),
         4 => Some(|raw| raw.as_chunks().0.iter().map(|b| i32::from(u16::from_le_bytes(*b))).collect()),
