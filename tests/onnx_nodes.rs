@@ -62,8 +62,8 @@ fn difference(found: &Tensor, expected: &Tensor, relative: f64, absolute: f64) -
         let (found_number, expected_number) = (found.view().number(n), expected.view().number(n));
         let close = (found_number - expected_number).abs() <= absolute + relative * expected_number.abs();
         // Also infinities, which have no difference.
-        let equal = found_number.to_bits() == expected_number.to_bits()
-            || (found_number.is_nan() && expected_number.is_nan());
+        let equal =
+            found_number.to_bits() == expected_number.to_bits() || (found_number.is_nan() && expected_number.is_nan());
         let fits = equal || (close && (found.of().kind.is_float() || (found_number - expected_number).abs() < 0.5));
         (!fits).then(|| format!("[{n}] {found_number}, expected {expected_number}"))
     })
