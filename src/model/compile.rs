@@ -2,16 +2,22 @@
 
 use super::format::Format;
 use super::kernel::Kernel;
+use super::lightgbm;
 use super::load::{LoadOptions, read_limited, wrong_hash};
 use super::manifest::Manifest;
 use super::matching::Column;
+use super::native::NativePlan;
 use super::network::{self, Network, Reference, weights};
 use super::outputs::{Means, OutputSpec};
 use super::program::{Core, Program};
+use super::trees::Native;
+use super::xgboost::{self, Iterations};
 use super::{ModelError, Scorer};
+use super::{graph, onnx};
 use crate::features::{ColumnKind, Problems};
 use sha2::{Digest, Sha256};
 use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
 /// What is known of a file before it is read.
@@ -73,7 +79,54 @@ pub fn compile(
         let (program, reference) = of_network(network, &bytes, recipe.width, file, kernel)?;
         return Ok(Compiled { program, reference: Some(reference), sha256 });
     }
-    Err(refused("not in this version".to_owned()))
+    match format {
+        Format::LightGbm => {
+            let found = lightgbm::survey(&mut handle).map_err(|source| unreadable(file, source))?;
+            options.fits_while_loading(found.memory()).map_err(refused)?;
+            let (bytes, sha256) = read(file, recipe, options)?;
+            let native = lightgbm::load(&bytes).map_err(refused)?;
+            drop(bytes);
+            of_native(native, sha256).map_err(refused)
+        }
+        Format::Xgboost => {
+            let found = xgboost::survey(&mut handle).map_err(|source| unreadable(file, source))?;
+            options.fits_while_loading(found.memory()).map_err(refused)?;
+            let (bytes, sha256) = read(file, recipe, options)?;
+            let iterations = if recipe.all_iterations { Iterations::All } else { Iterations::Best };
+            let native = xgboost::load(&bytes, iterations).map_err(refused)?;
+            drop(bytes);
+            of_native(native, sha256).map_err(refused)
+        }
+        Format::Onnx => {
+            let faulty = |error: onnx::Error| refused(error.to_string());
+            let found = onnx::survey(BufReader::new(handle), length).map_err(faulty)?;
+            options.fits_while_loading(usize::try_from(found.estimate()).unwrap_or(usize::MAX)).map_err(refused)?;
+            let (bytes, sha256) = read(file, recipe, options)?;
+            let most = usize::try_from(options.loading_bytes_max()).unwrap_or(usize::MAX);
+            let wanted = onnx::Options {
+                bytes: most,
+                width: Some(recipe.width).filter(|width| *width > 0),
+                outputs: Vec::new(),
+            };
+            let plan = onnx::load(bytes.into(), file.parent(), &wanted).map_err(faulty)?;
+            let (columns, outputs) = (graph::columns(&plan), graph::outputs(&plan));
+            let program = Program::new(Core::Graph(Box::new(plan)), columns, outputs);
+            Ok(Compiled { program, reference: None, sha256 })
+        }
+        Format::Safetensors => {
+            Err(refused("expected the layers of the network, which only a manifest can say".to_owned()))
+        }
+    }
+}
+
+/// A tree library's model.
+fn of_native(native: Native, sha256: [u8; 32]) -> Result<Compiled, String> {
+    let (plan, columns, outputs) = NativePlan::compile(native)?;
+    Ok(Compiled { program: Program::new(Core::Native(Box::new(plan)), columns, outputs), reference: None, sha256 })
+}
+
+fn unreadable(file: &Path, source: std::io::Error) -> ModelError {
+    ModelError::Io { file: file.to_owned(), what: "cannot read the model", source }
 }
 
 /// The whole file and its hash, which must be what is expected before anything is read out of it.
@@ -90,7 +143,7 @@ fn read(file: &Path, recipe: &Recipe<'_>, options: &LoadOptions) -> Result<(Vec<
 
 /// The file and its length, if it is a regular one.
 fn open(file: &Path) -> Result<(File, u64), ModelError> {
-    let io = |source| ModelError::Io { file: file.to_owned(), what: "cannot read the model", source };
+    let io = |source| unreadable(file, source);
     let handle = File::open(file).map_err(io)?;
     let metadata = handle.metadata().map_err(io)?;
     if !metadata.is_file() {

@@ -21,12 +21,15 @@ mod decision;
 mod error;
 mod explain;
 mod format;
+mod graph;
 mod hex;
 mod inspect;
 mod kernel;
+pub mod lightgbm;
 mod load;
 mod manifest;
 mod matching;
+mod native;
 mod network;
 pub mod onnx;
 mod outputs;
@@ -39,6 +42,7 @@ mod signature;
 mod threads;
 mod timing;
 pub mod trees;
+pub mod xgboost;
 
 #[cfg(test)]
 mod tests;
