@@ -1,6 +1,6 @@
 //! `verdictd model`: what a bundle is, what it needs, and whether it is whole.
 
-use super::{ExitCode, Failure, output::Output, use_model};
+use super::{ExitCode, Failure, history, output::Output, rollback, store::StoreArgs, use_model};
 use crate::config::Problems;
 use crate::model::{LoadOptions, ModelError, inspect, verify};
 use crate::service::manifest_faults;
@@ -9,8 +9,12 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ModelCommand {
+    /// Which model was in use when
+    History(StoreArgs),
     /// What it needs and costs
     Inspect(ModelArgs),
+    /// Go back to the bundle that was in use before, also where it is the older one
+    Rollback(rollback::RollbackArgs),
     /// Point model.bundle to another bundle, and have the running daemon take it
     Use(use_model::UseArgs),
     /// Check hash, signature, parity vectors, memory, and the plan against the reference
@@ -40,6 +44,8 @@ impl ModelArgs {
 pub(super) fn run(command: &ModelCommand) -> Result<(), Failure> {
     let mut out = Output::new();
     match command {
+        ModelCommand::History(args) => return history::run(args),
+        ModelCommand::Rollback(args) => return rollback::run(args),
         ModelCommand::Use(args) => return use_model::run(args),
         ModelCommand::Inspect(args) => {
             let inspection = inspect(&args.bundle, &args.options()).map_err(|error| failure(&error))?;

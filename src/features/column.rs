@@ -39,6 +39,12 @@ impl Texts {
         self.known.get(text).copied().unwrap_or(self.unseen)
     }
 
+    /// Whether the model knows it.
+    #[must_use]
+    pub fn knows(&self, text: &str) -> bool {
+        self.known.contains_key(text)
+    }
+
     /// The number that stands for no text.
     #[must_use]
     pub fn missing(&self) -> f64 {

@@ -2,12 +2,15 @@
 
 use super::format::Format;
 use super::kernel::Kernel;
+use super::lightgbm;
 use super::load::{LoadOptions, read_limited, wrong_hash};
 use super::manifest::Manifest;
 use super::matching::Column;
+use super::native::NativePlan;
 use super::network::{self, Network, Reference, weights};
 use super::outputs::{Means, OutputSpec};
 use super::program::{Core, Program};
+use super::trees::Native;
 use super::{ModelError, Scorer};
 use crate::features::{ColumnKind, Problems};
 use sha2::{Digest, Sha256};
@@ -73,7 +76,27 @@ pub fn compile(
         let (program, reference) = of_network(network, &bytes, recipe.width, file, kernel)?;
         return Ok(Compiled { program, reference: Some(reference), sha256 });
     }
-    Err(refused("not in this version".to_owned()))
+    match format {
+        Format::LightGbm => {
+            let found = lightgbm::survey(&mut handle).map_err(|source| unreadable(file, source))?;
+            options.fits_while_loading(found.memory()).map_err(refused)?;
+            let (bytes, sha256) = read(file, recipe, options)?;
+            let native = lightgbm::load(&bytes).map_err(refused)?;
+            drop(bytes);
+            of_native(native, sha256).map_err(refused)
+        }
+        _ => Err(refused("not in this version".to_owned())),
+    }
+}
+
+/// A tree library's model.
+fn of_native(native: Native, sha256: [u8; 32]) -> Result<Compiled, String> {
+    let (plan, columns, outputs) = NativePlan::compile(native)?;
+    Ok(Compiled { program: Program::new(Core::Native(Box::new(plan)), columns, outputs), reference: None, sha256 })
+}
+
+fn unreadable(file: &Path, source: std::io::Error) -> ModelError {
+    ModelError::Io { file: file.to_owned(), what: "cannot read the model", source }
 }
 
 /// The whole file and its hash, which must be what is expected before anything is read out of it.
@@ -90,7 +113,7 @@ fn read(file: &Path, recipe: &Recipe<'_>, options: &LoadOptions) -> Result<(Vec<
 
 /// The file and its length, if it is a regular one.
 fn open(file: &Path) -> Result<(File, u64), ModelError> {
-    let io = |source| ModelError::Io { file: file.to_owned(), what: "cannot read the model", source };
+    let io = |source| unreadable(file, source);
     let handle = File::open(file).map_err(io)?;
     let metadata = handle.metadata().map_err(io)?;
     if !metadata.is_file() {

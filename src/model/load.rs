@@ -15,6 +15,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// What loading a model may take beyond three times its budget: the fixed tables of its readers.
+const LOADING_BYTES: u64 = 16 << 20;
 /// Bytes that tell one format from another.
 const START_BYTES: usize = 16;
 
@@ -48,6 +50,15 @@ impl LoadOptions {
                  expected at most {}",
                 self.max_batch, self.memory_bytes_max
             ));
+        }
+        Ok(())
+    }
+
+    /// Whether a file, what is read of it and the plan fit beside each other while it is loaded.
+    pub(super) fn fits_while_loading(&self, need: usize) -> Result<(), String> {
+        let most = self.memory_bytes_max.saturating_mul(3).saturating_add(LOADING_BYTES);
+        if need as u64 > most {
+            return Err(format!("needs up to {need} bytes of memory while it is loaded, expected at most {most}"));
         }
         Ok(())
     }

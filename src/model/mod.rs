@@ -24,10 +24,13 @@ mod format;
 mod hex;
 mod inspect;
 mod kernel;
+pub mod lightgbm;
 mod load;
 mod manifest;
 mod matching;
+mod native;
 mod network;
+pub mod onnx;
 mod outputs;
 mod parity;
 mod program;
@@ -38,7 +41,7 @@ mod signature;
 mod threads;
 mod timing;
 pub mod trees;
-mod weights;
+pub mod xgboost;
 
 #[cfg(test)]
 mod tests;

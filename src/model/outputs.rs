@@ -26,12 +26,14 @@ pub struct OutputSpec {
     pub means: Means,
     /// Where its numbers stand for texts.
     pub texts: Option<Arc<Texts>>,
+    /// Only for who asks for it by name: what a library's model adds up before its objective's transform.
+    pub aside: bool,
 }
 
 impl OutputSpec {
     #[must_use]
     pub fn new(name: impl Into<String>, width: usize, means: Means) -> Self {
-        Self { name: name.into(), width, labels: Vec::new(), means, texts: None }
+        Self { name: name.into(), width, labels: Vec::new(), means, texts: None, aside: false }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A model ready to run, of whatever format: rows in, the numbers of its outputs out.
 
 use super::matching::Column;
+use super::native::{NativePlan, NativeScratch};
 use super::network;
 use super::outputs::{self, OutputSpec};
 
@@ -25,6 +26,7 @@ pub struct Program {
 #[derive(Debug)]
 pub enum Core {
     Network(network::Plan),
+    Native(Box<NativePlan>),
 }
 
 /// One thread's buffers.
@@ -39,6 +41,7 @@ pub struct Scratch {
 #[derive(Debug)]
 enum CoreScratch {
     Network(network::Scratch),
+    Native(NativeScratch),
 }
 
 impl Program {
@@ -82,6 +85,7 @@ impl Program {
     pub fn bytes(&self) -> usize {
         let core = match &self.core {
             Core::Network(plan) => plan.bytes(),
+            Core::Native(plan) => plan.bytes(),
         };
         let texts = self.columns.iter().map(|column| match &column.kind {
             crate::features::ColumnKind::Text(texts) => texts.bytes(),
@@ -96,6 +100,7 @@ impl Program {
         let rows = max_batch.clamp(1, BLOCK_ROWS);
         let core = match &self.core {
             Core::Network(plan) => plan.scratch_bytes(rows),
+            Core::Native(plan) => plan.scratch_bytes(rows),
         };
         let ordered = if self.order.is_some() { rows * self.width } else { 0 };
         core + (ordered + rows * self.numbers) * size_of::<f64>()
@@ -107,6 +112,7 @@ impl Program {
         let rows = max_batch.clamp(1, BLOCK_ROWS);
         let core = match &self.core {
             Core::Network(plan) => CoreScratch::Network(plan.scratch(rows)),
+            Core::Native(plan) => CoreScratch::Native(plan.scratch(rows)),
         };
         let ordered = if self.order.is_some() { rows * self.width } else { 0 };
         Scratch { core, ordered: vec![0.0; ordered], numbers: vec![f64::NAN; rows * self.numbers] }
@@ -122,21 +128,38 @@ impl Program {
     pub fn run<'s>(&self, rows: &[f64], scratch: &'s mut Scratch) -> &'s [f64] {
         let width = self.width.max(1);
         let count = (rows.len() / width).min(self.block(scratch));
-        let mut rows = rows.get(..count * width).unwrap_or_default();
-        let numbers = scratch.numbers.get_mut(..count * self.numbers).unwrap_or_default();
-        if let Some(order) = &self.order {
-            let places = scratch.ordered.chunks_exact_mut(width);
-            for (row, place) in rows.chunks_exact(width).zip(places) {
-                for (to, from) in place.iter_mut().zip(order) {
-                    *to = usize::try_from(*from).ok().and_then(|from| row.get(from)).copied().unwrap_or(f64::NAN);
-                }
-            }
-            rows = scratch.ordered.get(..count * width).unwrap_or_default();
-        }
-        match (&self.core, &mut scratch.core) {
+        let Scratch { core, ordered, numbers } = scratch;
+        let rows = self.reorder(rows.get(..count * width).unwrap_or_default(), ordered);
+        let numbers = numbers.get_mut(..count * self.numbers).unwrap_or_default();
+        match (&self.core, core) {
             (Core::Network(plan), CoreScratch::Network(scratch)) => plan.run(rows, numbers, scratch),
+            (Core::Native(plan), CoreScratch::Native(scratch)) => plan.run(rows, numbers, scratch),
+            // A scratch of another model, which no caller has.
+            _ => numbers.fill(f64::NAN),
         }
         numbers
+    }
+
+    /// The leaf that a row reaches in each tree, as the library numbers them; none where it is no model of trees.
+    pub fn leaves(&self, row: &[f64], ids: &mut Vec<u32>, scratch: &mut Scratch) {
+        ids.clear();
+        let Scratch { core, ordered, .. } = scratch;
+        let row = self.reorder(row, ordered);
+        if let (Core::Native(plan), CoreScratch::Native(scratch)) = (&self.core, core) {
+            plan.leaves(row, ids, scratch);
+        }
+    }
+
+    /// Rows with their columns in the model's order.
+    fn reorder<'a>(&self, rows: &'a [f64], ordered: &'a mut [f64]) -> &'a [f64] {
+        let Some(order) = &self.order else { return rows };
+        let width = self.width.max(1);
+        for (row, place) in rows.chunks_exact(width).zip(ordered.chunks_exact_mut(width)) {
+            for (to, from) in place.iter_mut().zip(order) {
+                *to = usize::try_from(*from).ok().and_then(|from| row.get(from)).copied().unwrap_or(f64::NAN);
+            }
+        }
+        ordered.get(..rows.len()).unwrap_or_default()
     }
 
     /// Whether its numbers are f32.
@@ -144,6 +167,7 @@ impl Program {
     pub fn is_f32(&self) -> bool {
         match &self.core {
             Core::Network(_) => true,
+            Core::Native(_) => false,
         }
     }
 
@@ -152,6 +176,7 @@ impl Program {
     pub fn explain(&self) -> Vec<String> {
         match &self.core {
             Core::Network(plan) => plan.explain(),
+            Core::Native(plan) => plan.explain(),
         }
     }
 
@@ -160,6 +185,7 @@ impl Program {
     pub fn kernel(&self) -> &'static str {
         match &self.core {
             Core::Network(plan) => plan.kernel().name(),
+            Core::Native(plan) => plan.kernel(),
         }
     }
 }

@@ -112,6 +112,11 @@ impl Scorer {
         (self.scoring.score(numbers), numbers)
     }
 
+    /// The leaf that a row reaches in each tree, as its library numbers them; none where the model has no trees.
+    pub fn leaves(&mut self, row: &[f64], ids: &mut Vec<u32>) {
+        self.program.leaves(row, ids, &mut self.scratch);
+    }
+
     /// Finds which features raised the score of `row` the most. Allocates nothing.
     pub fn reasons(&mut self, row: &[f64]) -> Reasons {
         if self.limit == 0 || row.len() != self.program.width() {

@@ -96,6 +96,9 @@ impl Scoring {
     ) -> Option<Self> {
         let found = match &choice.output {
             Some(name) => outputs.iter().position(|output| output.name == *name),
+            None if choice.score == Some(ScoreAs::Margin) => {
+                outputs.iter().position(|output| output.aside).or_else(|| default_output(outputs))
+            }
             None => default_output(outputs),
         };
         let Some(found) = found else {
@@ -200,9 +203,11 @@ impl Scoring {
 /// Probabilities first, then the only output that is no label.
 fn default_output(outputs: &[OutputSpec]) -> Option<usize> {
     let probable = outputs.iter().position(|output| matches!(output.means, Means::Probability | Means::Logit));
-    let mut others = outputs.iter().enumerate().filter(|(_, output)| output.means != Means::Label);
-    let only = others.next().map(|(n, _)| n).filter(|_| others.next().is_none());
-    probable.or(only).or_else(|| (outputs.len() == 1).then_some(0))
+    let only = |taken: &dyn Fn(&OutputSpec) -> bool| {
+        let mut found = outputs.iter().enumerate().filter(|(_, output)| !output.aside && taken(output));
+        found.next().map(|(n, _)| n).filter(|_| found.next().is_none())
+    };
+    probable.or_else(|| only(&|output| output.means != Means::Label)).or_else(|| only(&|_| true))
 }
 
 /// Which of an output's numbers: by label, by place, else class 1 of classes, else the only one.
@@ -237,6 +242,7 @@ fn way(output: &OutputSpec, asked: Option<ScoreAs>, problems: &mut Problems) -> 
         (Means::Logit, None | Some(ScoreAs::Probability)) | (_, Some(ScoreAs::Logit)) => Way::Sigmoid,
         (Means::Logit, Some(ScoreAs::Margin)) if several => Way::SoftmaxOdds,
         (Means::Probability, Some(ScoreAs::Margin)) => Way::Odds,
+        (Means::Number, Some(ScoreAs::Margin)) if output.aside => Way::Number,
         (Means::Number | Means::Label, Some(ScoreAs::Probability | ScoreAs::Margin)) => {
             problems.add(
                 "score",

@@ -38,7 +38,7 @@ pub fn write_json(verdict: &Verdict<'_>, out: &mut Vec<u8>) {
 
 /// Appends a number that is a score: the shortest text that reads back as the same f32 where the score is
 /// one exactly, else as the same f64; `null` where there is none.
-fn write_score(score: Option<f64>, out: &mut Vec<u8>) {
+pub fn write_score(score: Option<f64>, out: &mut Vec<u8>) {
     let Some(score) = score.filter(|s| s.is_finite()) else {
         out.extend_from_slice(b"null");
         return;

@@ -1,5 +1,6 @@
 //! One event, one verdict: dedup, conflicts and rounds, over a real store and the shipped model.
 
+mod beside;
 mod swap;
 
 use super::*;

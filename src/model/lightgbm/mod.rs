@@ -15,7 +15,8 @@
 //!
 //! **Meaning** (`include/LightGBM/tree.h`, `src/io/tree.cpp`, `src/boosting/gbdt_prediction.cpp` of the project).
 //! A split sends left what is at most its threshold, in f64. Bits of `decision_type`: 0 a category split, 1 missing
-//! goes left, 2 and 3 what is missing (nothing, zeros, NaN); where it is not NaN, a NaN counts as 0. The threshold
+//! goes left, 2 and 3 what is missing (nothing, zeros, NaN); where it is not NaN, a NaN counts as 0. Cells of at most
+//! 1e-35 in magnitude count as 0 (`src/c_api.cpp`: rows are made sparse before they are scored). The threshold
 //! of a category split is its place among `cat_boundaries`; members go left, NaN, negative and unknown ones right.
 //! Children of at least 0 are splits, others leaves (`-1 - child`). Leaf values are final (`shrinkage` is in them).
 //!

@@ -1,6 +1,6 @@
 //! The blocks of the trees.
 
-use super::super::trees::forest::{NODES_MAX, TREES_MAX};
+use super::super::trees::forest::{NODES_MAX, TREES_MAX, ZERO};
 use super::super::trees::{Forest, Leaf, Nan, Node, Set, Split, Test, Tree, Weight};
 use super::Lines;
 use std::str::FromStr;
@@ -119,7 +119,7 @@ impl<'a> Block<'a> {
             let (test, nan) = if types[at] & CATEGORY != 0 {
                 (Test::In(member(thresholds[at], &sets).map_err(|what| format!("split {at}: {what}"))?), Nan::No)
             } else {
-                (Test::Le(thresholds[at]), if missing == 0 { Nan::Zero } else { side })
+                (Test::Le(flushed(thresholds[at])), if missing == 0 { Nan::Zero } else { side })
             };
             nodes.push(Node::Split(Split {
                 feature: features[at],
@@ -159,6 +159,16 @@ impl<'a> Block<'a> {
             }
         }
         Ok(first..forest.sets.len())
+    }
+}
+
+/// The library takes every cell of at most [`ZERO`] in magnitude for 0 before a tree sees it: so a threshold among
+/// these moves to the side of them that keeps them together.
+fn flushed(threshold: f64) -> f64 {
+    match threshold {
+        t if t.abs() > ZERO || t.is_nan() => t,
+        t if t < 0.0 => (-ZERO).next_down(),
+        _ => ZERO,
     }
 }
 

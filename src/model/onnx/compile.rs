@@ -5,13 +5,13 @@
 //! dense layers becomes one step. Bytes are taken off the budget before anything is made, and the work of folding has
 //! a limit of its own: small constants can be blown up (`ConstantOfShape`, Expand, Tile, Range).
 
+use super::buffers;
 use super::error::{Error, shown};
 use super::graph::{Graph, place};
 use super::op::{Built, Context, Fact, Inputs, Node, Op, Place};
 use super::ops::{self, dense};
 use super::program::{Program, Result as Output, Step};
 use super::tensor::{Data, Kind, Tensor, TensorType};
-use super::buffers;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -207,9 +207,11 @@ impl Compiler<'_> {
             let op = chain.build(self.context).map_err(|error| Error::from(error).at(&place(node)))?;
             return self.step(node, Box::new(op), &values[..1.min(values.len())], &[chain.output]);
         }
-        let constant = node.inputs.iter().zip(&values).all(|(name, value)| {
-            name.is_empty() || matches!(value, Some(Value::Constant(_)))
-        });
+        let constant = node
+            .inputs
+            .iter()
+            .zip(&values)
+            .all(|(name, value)| name.is_empty() || matches!(value, Some(Value::Constant(_))));
         let built = build(node, &facts, self.context)?;
         for (output, labels) in self.context.take_labels() {
             if let Some(name) = node.outputs.get(output) {
@@ -307,4 +309,3 @@ impl Compiler<'_> {
         Ok(program)
     }
 }
-

@@ -113,11 +113,8 @@ fn functions(list: Vec<proto::Function>) -> Result<Functions, Error> {
     let mut functions = Functions::new();
     for function in list {
         let name = function.name.clone().unwrap_or_default();
-        let key = (
-            plain_domain(function.domain.as_deref()),
-            name.clone(),
-            function.overload.clone().unwrap_or_default(),
-        );
+        let key =
+            (plain_domain(function.domain.as_deref()), name.clone(), function.overload.clone().unwrap_or_default());
         if functions.insert(key, function).is_some() {
             return Err(Error(format!("two functions are named '{}'", shown(&name))));
         }
@@ -199,13 +196,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn node(
-        &mut self,
-        node: proto::Node,
-        at: usize,
-        versions: &Versions,
-        scope: &Scope,
-    ) -> Result<Node, Error> {
+    fn node(&mut self, node: proto::Node, at: usize, versions: &Versions, scope: &Scope) -> Result<Node, Error> {
         let op = node.op_type.unwrap_or_default();
         let domain = plain_domain(node.domain.as_deref());
         let name = match node.name {

@@ -5,11 +5,11 @@
 //! for several rows is taken, a probe at load makes sure that rows do not mix and that each gives the same numbers,
 //! bit for bit, as alone.
 
+use super::error::shown;
 use super::graph::{Dim, Graph, Input};
 use super::op::{Context, Dictionary};
 use super::program::{Program, State};
 use super::tensor::{Data, Kind, TensorType, View};
-use super::error::shown;
 use super::{Error, compile, import, probe, proto, survey};
 use bytes::Bytes;
 use prost::Message;
@@ -334,9 +334,10 @@ impl Plan {
             }
             let Some((program, state)) = chosen else { return };
             let count = program.rows.min(left);
-            let (Some((now, later)), Some((to, rest))) =
-                (rows.split_at_checked(count * width), std::mem::take(&mut out).split_at_mut_checked(count * out_width))
-            else {
+            let (Some((now, later)), Some((to, rest))) = (
+                rows.split_at_checked(count * width),
+                std::mem::take(&mut out).split_at_mut_checked(count * out_width),
+            ) else {
                 return;
             };
             self.fill(program, now, state);

@@ -167,7 +167,9 @@ fn external(proto: &proto::Tensor, dir: Option<&Path>, bytes: usize) -> Result<(
     };
     let location = entry("location").ok_or_else(|| Error::new("external data without a location"))?;
     let at = format!("external data '{}'", shown(location));
-    let Some(dir) = dir else { return Err(Error(format!("{at}: a bare model's directory is not known: pack it first"))) };
+    let Some(dir) = dir else {
+        return Err(Error(format!("{at}: a bare model's directory is not known: pack it first")));
+    };
     let plain = Path::new(location).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if !plain || location.is_empty() {
         return Err(Error(format!("{at}: expected a path inside the bundle, without .. and not absolute")));

@@ -55,6 +55,10 @@ impl Cuts {
                     below(*v);
                     below(after(*v));
                 }),
+                Some(Set::Listed(categories)) => categories.iter().for_each(|category| {
+                    below(f64::from(*category));
+                    below(f64::from(*category) + 1.0);
+                }),
                 Some(Set::Categories { words, fractions }) => edges(words, |category| {
                     below(if category == 0 && *fractions { after(-1.0) } else { f64::from(category) });
                 }),

@@ -146,6 +146,8 @@ pub enum Set {
     /// Categories, bit n of word n / 32 each. A cell counts as its whole part; one below `-1` (with `fractions`) or
     /// below 0 (without) is in no set, nor is one without a bit.
     Categories { words: Vec<u32>, fractions: bool },
+    /// Categories by number, ascending; a cell counts as its whole part, one below 0 is in no set.
+    Listed(Vec<u32>),
     /// Exactly these numbers, ascending, no NaN.
     Values(Vec<f64>),
 }
@@ -304,6 +306,7 @@ impl Set {
     fn bytes(&self) -> usize {
         let values = match self {
             Self::Categories { words, .. } => words.len() * size_of::<u32>(),
+            Self::Listed(categories) => categories.len() * size_of::<u32>(),
             Self::Values(values) => values.len() * size_of::<f64>(),
         };
         size_of::<Self>() + values
@@ -312,6 +315,10 @@ impl Set {
     fn check(&self) -> Result<(), String> {
         match self {
             Self::Categories { words, .. } if words.len() * 32 > CATEGORIES_MAX => {
+                Err(format!("categories lie below {CATEGORIES_MAX}"))
+            }
+            Self::Listed(categories) if !categories.is_sorted() => Err("its categories must ascend".to_owned()),
+            Self::Listed(categories) if categories.last().is_some_and(|last| *last as usize >= CATEGORIES_MAX) => {
                 Err(format!("categories lie below {CATEGORIES_MAX}"))
             }
             Self::Values(values) if !values.is_sorted() || values.iter().any(|v| v.is_nan()) => {
@@ -325,18 +332,25 @@ impl Set {
     #[must_use]
     pub fn contains(&self, x: f64) -> bool {
         match self {
-            Self::Categories { words, fractions } => {
-                let least = if *fractions { x > -1.0 } else { x >= 0.0 };
-                // The whole part; what is out of range is no category. Both are exact below 2^24.
-                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-                let category = if least && x < CATEGORIES_MAX as f64 { x.trunc() as usize } else { return false };
-                words.get(category / 32).is_some_and(|word| word >> (category % 32) & 1 == 1)
+            Self::Categories { words, fractions } => category(x, *fractions).is_some_and(|category| {
+                words.get(category as usize / 32).is_some_and(|w| w >> (category % 32) & 1 == 1)
+            }),
+            Self::Listed(categories) => {
+                category(x, false).is_some_and(|category| categories.binary_search(&category).is_ok())
             }
             Self::Values(values) => {
                 values.binary_search_by(|v| v.partial_cmp(&x).unwrap_or(std::cmp::Ordering::Less)).is_ok()
             }
         }
     }
+}
+
+/// The whole part of a number, where it is a category.
+// Exact below 2^24.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+fn category(x: f64, fractions: bool) -> Option<u32> {
+    let least = if fractions { x > -1.0 } else { x >= 0.0 };
+    (least && x < CATEGORIES_MAX as f64).then(|| x.trunc() as u32)
 }
 
 impl Split {

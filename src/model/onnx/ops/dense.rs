@@ -7,9 +7,8 @@ use super::super::graph::Graph;
 use super::super::op::{Attribute, Context, Fact, Inputs, Node, Op, OpError};
 use super::super::tensor::{Data, Kind, Tensor, TensorType};
 use super::unary::{self, Unary};
-use crate::model::dense::Dense;
 use crate::model::kernel::{Kernel, LANE, Lane, Packed, lanes};
-use crate::model::network::Activation;
+use crate::model::network::{Activation, Dense};
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -319,7 +318,8 @@ impl Op for Layers {
     }
 
     fn work(&self) -> u64 {
-        let layer: u64 = self.stages.0.iter().map(|s| (s.packed.inputs as u64).saturating_mul(s.packed.outputs as u64)).sum();
+        let layer: u64 =
+            self.stages.0.iter().map(|s| (s.packed.inputs as u64).saturating_mul(s.packed.outputs as u64)).sum();
         layer.saturating_mul(self.rows as u64)
     }
 

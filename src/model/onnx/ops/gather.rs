@@ -204,7 +204,10 @@ pub fn build_nd(node: &Node, inputs: &[Option<Fact>], _: &mut Context) -> Result
     let fail = || OpError(format!("indices {by} of {of} with {batch} batch dimensions"));
     let depth = *by.shape.last().ok_or_else(fail)?;
     let end = batch.checked_add(depth).filter(|end| *end <= of.rank()).ok_or_else(fail)?;
-    if batch >= by.rank() || by.shape.get(..batch) != of.shape.get(..batch) || !by.kind.is_number() || by.kind.is_float()
+    if batch >= by.rank()
+        || by.shape.get(..batch) != of.shape.get(..batch)
+        || !by.kind.is_number()
+        || by.kind.is_float()
     {
         return Err(fail());
     }

@@ -45,9 +45,7 @@ fn by_name(node: &Node) -> Result<Build, OpError> {
         "Not" | "IsNaN" | "IsInf" => unary::build_test,
         "Add" | "Sub" | "Mul" | "Div" | "Pow" | "Mod" | "PRelu" => binary::build,
         "Sum" | "Mean" | "Max" | "Min" => binary::build_many,
-        "Equal" | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual" | "And" | "Or" | "Xor" => {
-            binary::build_compare
-        }
+        "Equal" | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual" | "And" | "Or" | "Xor" => binary::build_compare,
         "Where" => select::build_where,
         "Clip" => select::build_clip,
         "Cast" | "CastLike" => cast::build,

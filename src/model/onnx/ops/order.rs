@@ -101,7 +101,8 @@ impl Op for TopK {
 
 pub fn build_cum_sum(node: &Node, inputs: &[Option<Fact>], _: &mut Context) -> Result<Built, OpError> {
     let of = need(inputs, 0)?.of.clone();
-    let axis = args::integers(inputs, 1, "the axis")?.and_then(|axis| axis.first().copied()).ok_or("expected an axis")?;
+    let axis =
+        args::integers(inputs, 1, "the axis")?.and_then(|axis| axis.first().copied()).ok_or("expected an axis")?;
     let (before, dim, behind) = around(&of.shape, args::axis(axis, of.rank())?);
     if !of.kind.is_number() {
         return Err(OpError(format!("CumSum does not take {}", of.kind)));
@@ -164,7 +165,8 @@ impl Op for CumSum {
 pub fn build_non_zero(_: &Node, inputs: &[Option<Fact>], context: &mut Context) -> Result<Built, OpError> {
     let tensor = args::constant(inputs, 0, "the input of NonZero")?.ok_or("expected an input")?;
     let view = tensor.view();
-    let found: Vec<usize> = (0..view.len()).filter(|n| view.number(*n).partial_cmp(&0.0) != Some(Ordering::Equal)).collect();
+    let found: Vec<usize> =
+        (0..view.len()).filter(|n| view.number(*n).partial_cmp(&0.0) != Some(Ordering::Equal)).collect();
     let rank = tensor.shape.len();
     context.take(found.len().saturating_mul(rank).saturating_mul(8), "a constant")?;
     let mut places = Vec::with_capacity(found.len() * rank);

@@ -94,7 +94,12 @@ pub fn build(node: &Node, inputs: &[Option<Fact>], _: &mut Context) -> Result<Bu
     }
     let axes = if list.is_empty() { (0..of.rank()).collect() } else { args::axes(&list, of.rank())? };
     let shape = kept(&of.shape, &axes, node.flag("keepdims", true)?);
-    Ok(Built::op(Reduce { by, groups: Groups::new(&of.shape, &axes)?, work: of.len(), of: [TensorType::new(of.kind, shape)] }))
+    Ok(Built::op(Reduce {
+        by,
+        groups: Groups::new(&of.shape, &axes)?,
+        work: of.len(),
+        of: [TensorType::new(of.kind, shape)],
+    }))
 }
 
 fn kept(shape: &[usize], axes: &[usize], keep: bool) -> Vec<usize> {

@@ -44,7 +44,8 @@ struct Scatter {
 
 fn checked(inputs: &[Option<Fact>]) -> Result<(&Fact, &Fact, &Fact), OpError> {
     let (data, indices, updates) = (need(inputs, 0)?, need(inputs, 1)?, need(inputs, 2)?);
-    if data.of.kind != updates.of.kind || !data.of.kind.is_number() || !matches!(indices.of.kind, Kind::I64 | Kind::I32) {
+    if data.of.kind != updates.of.kind || !data.of.kind.is_number() || !matches!(indices.of.kind, Kind::I64 | Kind::I32)
+    {
         return Err(OpError(format!("{}, {} and {} do not go together", data.of, indices.of, updates.of)));
     }
     Ok((data, indices, updates))
@@ -101,19 +102,32 @@ impl Scatter {
             Reduction::None => new,
             Reduction::Add => add(old, new),
             Reduction::Mul => mul(old, new),
-            Reduction::Max => if new > old { new } else { old },
-            Reduction::Min => if new < old { new } else { old },
+            Reduction::Max => {
+                if new > old {
+                    new
+                } else {
+                    old
+                }
+            }
+            Reduction::Min => {
+                if new < old {
+                    new
+                } else {
+                    old
+                }
+            }
         };
         if self.slice == 0 {
             return;
         }
         for (n, updates) in updates.chunks_exact(self.slice).enumerate() {
-            let at = match self.axis {
-                Some((axis, dim)) => self.element(n, axis, place(indices, n, dim)),
-                None => self.dims.iter().enumerate().try_fold(0usize, |at, (k, dim)| {
-                    Some(at * dim + place(indices, n * self.dims.len() + k, *dim)?)
-                }),
-            };
+            let at =
+                match self.axis {
+                    Some((axis, dim)) => self.element(n, axis, place(indices, n, dim)),
+                    None => self.dims.iter().enumerate().try_fold(0usize, |at, (k, dim)| {
+                        Some(at * dim + place(indices, n * self.dims.len() + k, *dim)?)
+                    }),
+                };
             let row = at.map(|at| at * self.slice).and_then(|at| data.get_mut(at..at + self.slice));
             for (old, new) in row.unwrap_or_default().iter_mut().zip(updates) {
                 *old = put(*old, *new);

@@ -50,7 +50,9 @@ pub fn stretched(shape: &[usize], out: &[usize]) -> Result<Vec<isize>, OpError> 
     let fail = || OpError(format!("shape {shape:?} cannot be stretched to {out:?}"));
     let missing = out.len().checked_sub(shape.len()).ok_or_else(fail)?;
     let mut found = vec![0; out.len()];
-    for ((stride, (dim, own)), out) in found.iter_mut().skip(missing).zip(shape.iter().zip(strides(shape))).zip(&out[missing..]) {
+    for ((stride, (dim, own)), out) in
+        found.iter_mut().skip(missing).zip(shape.iter().zip(strides(shape))).zip(&out[missing..])
+    {
         if dim == out {
             *stride = own;
         } else if *dim != 1 {
