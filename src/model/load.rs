@@ -55,9 +55,10 @@ pub fn load_with_reference(dir: &Path, options: &LoadOptions) -> Result<(Bundle,
     }
     let manifest_file = dir.join(MANIFEST_FILE);
     let text = read_limited(&manifest_file, MANIFEST_BYTES_MAX, "cannot read the bundle's manifest")?;
-    let signed = options.public_key.as_ref().map(|key| {
-        signature::read_public_key(key).and_then(|key| signature::verify(&key, &manifest_file, &text))
-    });
+    let signed = options
+        .public_key
+        .as_ref()
+        .map(|key| signature::read_public_key(key).and_then(|key| signature::verify(&key, &manifest_file, &text)));
     let signed_at = signed.transpose()?;
     let manifest_sha256: [u8; 32] = Sha256::digest(&text).into();
     let text = String::from_utf8(text)

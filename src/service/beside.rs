@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 /// The member `shadow` of the status.
 pub fn status(shadow: &Shadow) -> Value {
     let (manifest, seen) = (shadow.bundle().manifest(), shadow.comparison());
-    let changed = seen.changed.iter().map(|((model, beside), events)| {
-        json!({ "model": model, "shadow": beside, "events": events })
-    });
+    let changed = seen
+        .changed
+        .iter()
+        .map(|((model, beside), events)| json!({ "model": model, "shadow": beside, "events": events }));
     json!({
         "name": manifest.name,
         "version": manifest.version,
@@ -51,9 +52,10 @@ pub fn families(
     let outcomes = [("agreed", seen.agreed), ("changed", changed), ("unscored", seen.unscored)];
     let outcomes = outcomes.map(|(outcome, count)| (vec![model(), of("outcome", outcome)], number(count)));
     add("shadow_events", "Events scored by model and shadow, by how the decisions compare", true, outcomes.to_vec());
-    let pairs = seen.changed.iter().map(|((from, to), count)| {
-        (vec![model(), of("decision", from), of("shadow", to)], number(*count))
-    });
+    let pairs = seen
+        .changed
+        .iter()
+        .map(|((from, to), count)| (vec![model(), of("decision", from), of("shadow", to)], number(*count)));
     add("shadow_changes", "Decisions that the shadow would have changed", true, pairs.collect());
     if let (Some(difference), Some(drift)) = (seen.mean_difference(), seen.drift()) {
         add("shadow_score_difference", "Mean of |shadow's score - model's score|", false, single(difference));

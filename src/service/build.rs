@@ -40,20 +40,18 @@ pub enum BuildError {
 pub fn build(config: &Config) -> Result<Built, Vec<BuildError>> {
     let mut errors: Vec<BuildError> = Vec::new();
     let bundle = load_bundle(config, &config.model.bundle).map_err(|error| errors.push(error.into())).ok();
-    let shadow = config.model.shadow.as_deref().map(|shadow| {
-        load_bundle(config, shadow).map_err(|error| errors.push(BuildError::Shadow(error))).ok()
-    });
+    let shadow = config
+        .model
+        .shadow
+        .as_deref()
+        .map(|shadow| load_bundle(config, shadow).map_err(|error| errors.push(BuildError::Shadow(error))).ok());
     let cost = bundle.as_ref().map_or(ModelCost::default(), |bundle| cost(bundle, shadow.iter().flatten().next()));
     let memory = MemoryPlan::divide(config, cost).map_err(|error| errors.push(error.into())).ok();
     let disk = DiskPlan::divide(config).map_err(|error| errors.push(error.into())).ok();
     match (bundle, memory, disk) {
-        (Some(bundle), Some(memory), Some(disk)) if errors.is_empty() => Ok(Built {
-            bundle: Arc::new(bundle),
-            shadow: shadow.flatten().map(Arc::new),
-            memory,
-            disk,
-            left_out: None,
-        }),
+        (Some(bundle), Some(memory), Some(disk)) if errors.is_empty() => {
+            Ok(Built { bundle: Arc::new(bundle), shadow: shadow.flatten().map(Arc::new), memory, disk, left_out: None })
+        }
         _ => Err(errors),
     }
 }

@@ -93,7 +93,8 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
     let opened = open(&store_options(&config, &built)).map_err(DaemonError::Store)?;
     rustix::process::umask(Mode::from_raw_mode(0o027));
     log_recovery(&opened);
-    models::judge(&opened.store, &built.bundle, false).map_err(|why| DaemonError::Build(vec![BuildError::Older(why)]))?;
+    models::judge(&opened.store, &built.bundle, false)
+        .map_err(|why| DaemonError::Build(vec![BuildError::Older(why)]))?;
     let start = Start { file, config, built, activation, opening, hangup, started };
     let outcome = runtime.block_on(serve_until_stopped(start, opened));
     // What hangs in a blocking call must not keep the process.

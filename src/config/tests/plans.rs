@@ -9,7 +9,9 @@ fn config(limits: &str) -> Config {
 
 #[test]
 fn the_default_budget_holds_a_window_of_a_million_events() {
-    let plan = MemoryPlan::divide(&config(""), ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0 }).unwrap();
+    let plan =
+        MemoryPlan::divide(&config(""), ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0 })
+            .unwrap();
     assert!(plan.index_events() >= 1_000_000, "{plan}");
 }
 
@@ -28,7 +30,9 @@ fn a_model_that_does_not_fit_is_refused_with_the_numbers() {
 fn the_default_budget_holds_a_source_and_a_sink_of_kafka() {
     let text = starter(&["kafka"], &["kafka"]).unwrap();
     let config = parse_one(&text).unwrap().config;
-    let plan = MemoryPlan::divide(&config, ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0 }).unwrap();
+    let plan =
+        MemoryPlan::divide(&config, ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0 })
+            .unwrap();
     assert!(plan.clients > 16 << 20 && plan.index_events() >= 300_000, "{plan}");
     // Each one more costs, and what does not fit is refused with the numbers.
     let many = config.sinks.iter().cycle().take(9).cloned().collect();
@@ -40,7 +44,9 @@ fn the_default_budget_holds_a_source_and_a_sink_of_kafka() {
 fn http_beside_a_source_and_a_sink_of_kafka_fits_the_default_budget() {
     let config = parse_one(&starter(&["http", "kafka"], &["kafka"]).unwrap()).unwrap().config;
     assert_eq!(config.limits.memory, Size::mib(64));
-    let plan = MemoryPlan::divide(&config, ModelCost { weights_bytes: 64 << 10, scratch_bytes: 64 << 10, shadow_bytes: 0 }).unwrap();
+    let plan =
+        MemoryPlan::divide(&config, ModelCost { weights_bytes: 64 << 10, scratch_bytes: 64 << 10, shadow_bytes: 0 })
+            .unwrap();
     assert!(plan.admitted > config.limits.request.bytes(), "{plan}");
 }
 

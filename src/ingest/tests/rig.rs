@@ -46,8 +46,7 @@ impl Rig {
             source: SourceRule::Fixed("pos".to_owned()),
             key: KeyRule { pointers: vec![pointer("/key")], ..KeyRule::default() },
         };
-        let decoder =
-            Decoder::new(rules, Arc::clone(lineup.pointers()), EVENT_BYTES_MAX, opened.store.seed());
+        let decoder = Decoder::new(rules, Arc::clone(lineup.pointers()), EVENT_BYTES_MAX, opened.store.seed());
         let store = Arc::clone(&opened.store);
         let parts = Parts {
             store: opened.store,
