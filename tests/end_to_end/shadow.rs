@@ -124,7 +124,7 @@ fn a_shadow_that_does_not_fit_beside_the_model_is_refused_with_the_numbers() {
     site.set("limits.memory", "\"44 MiB\"").set("limits.connections", "16");
     let refused = configured(&site, &["check"]);
     assert_eq!(refused.status.code(), Some(78), "{refused:?}");
-    let words = ["with this model and its shadow", "shadow 6", "which need \"4"];
+    let words = ["with this model and its shadow", "shadow 4.1 MiB", "which need \"45 MiB\""];
     assert!(words.iter().all(|word| refused.stderr.contains(word)), "{refused:?}");
 }
 
