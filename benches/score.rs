@@ -47,9 +47,10 @@ fn network(dir: &Path, widths: &[usize]) {
         print_row(&name, kernel.name(), costs);
     }
     let (_, reference) = load_with_reference(dir, &LoadOptions::default()).expect("the bundle just written");
+    let reference = reference.expect("a network of tensors");
     let costs = BATCHES.map(|batch| {
         micros_a_row(batch, || {
-            std::hint::black_box(reference.score(&rows[..batch * widths[0]], widths[0]).expect("Candle runs it"));
+            std::hint::black_box(reference.run(&rows[..batch * widths[0]], widths[0]).expect("Candle runs it"));
         })
     });
     print_row(&name, "candle", costs);

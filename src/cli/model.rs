@@ -67,10 +67,13 @@ pub(super) fn run(command: &ModelCommand) -> Result<(), Failure> {
                     0 => "no parity vectors".to_owned(),
                     rows => format!("{rows} parity vectors within {:.1e}", found.inspection.parity_worst),
                 };
+                let plan = found
+                    .plan_worst
+                    .map_or_else(String::new, |worst| format!("; plan and reference within {worst:.1e}"));
                 let signed = if found.signed { "signature good" } else { "signature not asked for" };
                 out.line(&format!(
-                    "{}@{}: good: hash, shapes and values; {signed}; {parity}; plan and reference within {:.1e}",
-                    found.inspection.name, found.inspection.version, found.plan_worst
+                    "{}@{}: good: hash, shapes and values; {signed}; {parity}{plan}",
+                    found.inspection.name, found.inspection.version
                 ))?;
             }
         }

@@ -13,7 +13,7 @@ use crate::{
 };
 use bytes::Bytes;
 use std::{
-    io::{BufRead, Write},
+    io::BufRead,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };

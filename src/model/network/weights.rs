@@ -4,7 +4,7 @@
 //! is in memory by then, bounded by its length on disk; nothing here allocates more than the file holds
 //! (f16 and bf16 double). Dtypes: F32, F64 (cut), F16, BF16.
 
-use super::network::{Layer, Network};
+use super::{Layer, Network};
 use crate::features::Problems;
 use candle_core::{DType, Device, Tensor};
 use safetensors::tensor::{Dtype, Metadata, SafeTensorError, SafeTensors};

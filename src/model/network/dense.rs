@@ -4,8 +4,8 @@
 //! Behind a linear layer it goes into that layer (W' = s·W, b' = s·b + t), before one into the next
 //! (W' = W·s by input, b' = b + W·t). The folding is done in f64 and cut to f32 once.
 
-use super::network::{Activation, Layer, Network};
 use super::weights::Tensors;
+use super::{Activation, Layer, Network};
 use crate::features::Problems;
 
 /// A linear layer with the activation that follows it.

@@ -1,6 +1,16 @@
 //! `[network]`: the layers of a dense network, as the manifest names them.
 
-use super::output::Output;
+mod dense;
+mod output;
+mod plan;
+mod reference;
+pub(super) mod weights;
+
+pub use dense::{Dense, Op, fold};
+pub use output::Output;
+pub use plan::{Plan, Scratch, bytes_of};
+pub use reference::Reference;
+
 use crate::features::{Problems, Reader, found};
 use toml::Value;
 

@@ -3,8 +3,8 @@
 //! It applies the layers as the manifest lists them, batch norms unfolded. About a hundred allocations a
 //! call, so it serves tests, `model verify` and the benchmark, never the daemon's hot path.
 
-use super::network::{Activation, Layer, Network};
 use super::weights::Tensors;
+use super::{Activation, Layer, Network};
 use candle_core::{D, DType, Device, Result, Tensor};
 
 /// A network in Candle tensors.
@@ -20,11 +20,11 @@ impl Reference {
         Self { network, tensors }
     }
 
-    /// Scores `rows` (n × `width`, row after row).
+    /// What the last layer gives for `rows` (n × `width`, row after row), row after row.
     ///
     /// # Errors
     /// What Candle says, for rows of another width or a tensor that is not there.
-    pub fn score(&self, rows: &[f64], width: usize) -> Result<Vec<f64>> {
+    pub fn run(&self, rows: &[f64], width: usize) -> Result<Vec<f64>> {
         let count = rows.len() / width.max(1);
         // The network works on f32.
         #[allow(clippy::cast_possible_truncation)]
@@ -33,9 +33,8 @@ impl Reference {
         for layer in &self.network.layers {
             x = self.layer(layer, &x)?;
         }
-        let last: Vec<Vec<f32>> = x.to_vec2()?;
-        let output = self.network.output;
-        Ok(last.iter().map(|row| output.score(output.margin(row))).collect())
+        let last: Vec<f32> = x.flatten_all()?.to_vec1()?;
+        Ok(last.into_iter().map(f64::from).collect())
     }
 
     fn layer(&self, layer: &Layer, x: &Tensor) -> Result<Tensor> {

@@ -1,9 +1,8 @@
 //! The compiled plan: packed layers run one after the other over a block of rows, in scratch made once.
 
+use super::super::kernel::{Fused, Kernel, LANE, Lane, Packed, lanes};
+use super::Activation;
 use super::dense::Op;
-use super::kernel::{Fused, Kernel, LANE, Lane, Packed, lanes};
-use super::network::Activation;
-use super::output::Output;
 
 /// Rows that go through all layers together. More gain nothing and would cost scratch.
 pub const BLOCK_ROWS: usize = 32;
@@ -12,7 +11,6 @@ pub const BLOCK_ROWS: usize = 32;
 #[derive(Clone, Debug)]
 pub struct Plan {
     kernel: Kernel,
-    output: Output,
     width: usize,
     /// Numbers that the last layer gives.
     last: usize,
@@ -40,7 +38,7 @@ impl Plan {
     /// Compiles `ops` for rows of `width` columns. `kernel` must be one that this processor has; another
     /// is replaced by the portable one.
     #[must_use]
-    pub fn compile(ops: &[Op], width: usize, output: Output, kernel: Kernel) -> Self {
+    pub fn compile(ops: &[Op], width: usize, kernel: Kernel) -> Self {
         let kernel = if Kernel::available().contains(&kernel) { kernel } else { Kernel::Portable };
         let mut at = width;
         let mut most = lanes(width);
@@ -58,7 +56,7 @@ impl Plan {
                 Op::Activation(activation) => stages.push(Stage::Activation(*activation, at)),
             }
         }
-        Self { kernel, output, width, last: at, lanes: most, stages }
+        Self { kernel, width, last: at, lanes: most, stages }
     }
 
     /// Columns of a row.
@@ -72,9 +70,28 @@ impl Plan {
         self.kernel
     }
 
+    /// Numbers that the last layer gives for a row.
     #[must_use]
-    pub fn output(&self) -> Output {
-        self.output
+    pub fn outputs(&self) -> usize {
+        self.last
+    }
+
+    /// What runs, a line a step.
+    #[must_use]
+    pub fn explain(&self) -> Vec<String> {
+        let line = |stage: &Stage| match stage {
+            Stage::Dense(packed) => {
+                let fused = match packed.fused {
+                    Fused::Nothing => String::new(),
+                    Fused::Relu => ", relu".to_owned(),
+                    Fused::Leaky(slope) => format!(", leaky-relu {slope}"),
+                };
+                let form = if packed.dot { "dot" } else { "panels" };
+                format!("dense {} -> {}{fused} ({form}, {} bytes)", packed.inputs, packed.outputs, packed.bytes())
+            }
+            Stage::Activation(activation, width) => format!("{} over {width}", activation.name()),
+        };
+        self.stages.iter().map(line).collect()
     }
 
     /// Bytes of the packed weights.
@@ -96,20 +113,20 @@ impl Plan {
         Scratch { back: lanes.clone(), front: lanes, rows }
     }
 
-    /// Runs `rows` (row after row) and writes each row's margin: see [`Output::margin`]. As many rows as
-    /// both slices have. Allocates nothing.
-    pub fn run(&self, rows: &[f64], margins: &mut [f64], scratch: &mut Scratch) {
+    /// Runs `rows` (row after row) and writes what the last layer gives for each, row after row. As many rows as both
+    /// slices have. Allocates nothing.
+    pub fn run(&self, rows: &[f64], out: &mut [f64], scratch: &mut Scratch) {
         let block = scratch.rows.max(1);
-        for (rows, margins) in rows.chunks(block * self.width).zip(margins.chunks_mut(block)) {
-            self.run_block(rows, margins, scratch);
+        for (rows, out) in rows.chunks(block * self.width).zip(out.chunks_mut(block * self.last.max(1))) {
+            self.run_block(rows, out, scratch);
         }
     }
 
-    fn run_block(&self, rows: &[f64], margins: &mut [f64], scratch: &mut Scratch) {
+    fn run_block(&self, rows: &[f64], out: &mut [f64], scratch: &mut Scratch) {
         let (mut x, mut y) = (scratch.front.as_mut_slice(), scratch.back.as_mut_slice());
         let in_lanes = lanes(self.width);
         let mut count = 0;
-        for (row, place) in rows.chunks_exact(self.width).zip(x.chunks_exact_mut(in_lanes)).take(margins.len()) {
+        for (row, place) in rows.chunks_exact(self.width).zip(x.chunks_exact_mut(in_lanes)) {
             let (numbers, rest) = Lane::flat_mut(place).split_at_mut(self.width);
             for (number, value) in numbers.iter_mut().zip(row) {
                 // The network works on f32.
@@ -135,11 +152,14 @@ impl Plan {
                 }
             }
         }
-        for (row, margin) in Lane::flat(x).chunks_exact(at * LANE).zip(margins.iter_mut()).take(count) {
-            *margin = self.output.margin(&row[..self.last]);
+        let mut places = out.chunks_exact_mut(self.last.max(1));
+        for (row, numbers) in Lane::flat(x).chunks_exact(at * LANE).take(count).zip(&mut places) {
+            for (number, value) in numbers.iter_mut().zip(row) {
+                *number = f64::from(*value);
+            }
         }
-        // Rows that were not given have no score.
-        margins.iter_mut().skip(count).for_each(|margin| *margin = f64::NAN);
+        // Rows that were not given have no numbers.
+        places.for_each(|numbers| numbers.fill(f64::NAN));
     }
 }
 

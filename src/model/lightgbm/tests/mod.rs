@@ -1,0 +1,1 @@
+//! What a LightGBM file means, and what is refused.

@@ -1,0 +1,1 @@
+//! What an XGBoost file means, and what is refused.
