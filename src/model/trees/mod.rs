@@ -15,6 +15,7 @@ mod isa;
 mod leaves;
 mod linear;
 mod native;
+mod native_plan;
 mod objective;
 mod order;
 mod plan;
@@ -25,10 +26,12 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
+pub(super) use forest::cut;
 pub use forest::{Aggregate, Forest, Leaf, Nan, Node, Precision, Set, Shape, Split, Sum, Test, Tree, Weight};
 pub use isa::Isa;
 pub use linear::Linear;
 pub use native::{Body, Kind, Native, are_generic};
+pub use native_plan::{Gives, NativePlan, NativeScratch};
 pub use objective::Objective;
 pub use plan::{Options, TreePlan, TreeScratch, Way};
 pub use walk::naive;
