@@ -165,7 +165,9 @@ fn linear(model: &Model, width: usize, base: &[f64]) -> Result<Linear, String> {
     }
     let at = |column: usize, target: usize| f64::from(model.weights[column * targets + target]);
     let weights = (0..targets).flat_map(|target| (0..width).map(move |column| (column, target)));
-    let bias = base.iter().enumerate().map(|(target, base)| Precision::F32.cut(at(width, target) + base));
+    // The library (gblinear.cc, 3.2.0) adds the first class's base score to every class.
+    let first = base.first().copied().unwrap_or_default();
+    let bias = (0..targets).map(|target| Precision::F32.cut(at(width, target) + first));
     let linear = Linear {
         width,
         targets,
