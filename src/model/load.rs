@@ -113,6 +113,11 @@ pub fn load_with_reference(dir: &Path, options: &LoadOptions) -> Result<(Bundle,
         check_hash(&dir.join(name), sha256, options)?;
     }
     let Compiled { program, reference, .. } = compile(&file, manifest.format, &Recipe::of(&manifest), options)?;
+    // What is not hashed is not vouched for.
+    if let Some(name) = program.files().iter().find(|name| manifest.files.iter().all(|(known, _)| known != *name)) {
+        let what = format!("the model keeps tensors in {name:?}: expected its sha256 under [files]");
+        return Err(ModelError::Refused { file: manifest_file, what });
+    }
     let bundle = assemble(manifest, manifest_sha256, program, &file, options)?;
     let parity = parity::check(&dir, bundle.features(), &mut bundle.scorer(1))?;
     Ok((Bundle { parity, folder: dir, seal, ..bundle }, reference))

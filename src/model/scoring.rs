@@ -220,7 +220,8 @@ fn choose_class(output: &OutputSpec, class: Option<&str>, problems: &mut Problem
             .position(|label| label == class)
             .or_else(|| class.parse().ok().filter(|n| output.labels.is_empty() && *n < output.width)),
         None if output.width == 1 => Some(0),
-        None => (classes && output.width > 1).then_some(1),
+        // Of two numbers the second is class 1, also where the file does not call them classes.
+        None => (output.width == 2 || classes && output.width > 1).then_some(1),
     };
     if found.is_none() {
         let labels = if output.labels.is_empty() {
@@ -302,7 +303,8 @@ mod tests {
         assert_eq!(choose(&[label.clone(), probabilities.clone()]), Some(2));
         assert_eq!(choose(&[label.clone(), OutputSpec::new("y", 1, Means::Number)]), Some(1));
         assert_eq!(choose(&[OutputSpec::new("y", 1, Means::Number), OutputSpec::new("z", 1, Means::Number)]), None);
-        assert_eq!(choose(&[OutputSpec::new("y", 2, Means::Number)]), None);
+        assert_eq!(choose(&[OutputSpec::new("y", 2, Means::Number)]), Some(1));
+        assert_eq!(choose(&[OutputSpec::new("y", 3, Means::Number)]), None);
     }
 
     #[test]
