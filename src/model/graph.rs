@@ -23,11 +23,14 @@ pub fn columns(plan: &Plan) -> Vec<Column> {
 /// What comes out, in order.
 pub fn outputs(plan: &Plan) -> Vec<OutputSpec> {
     let texts = Arc::new(texts(plan.dictionary()));
+    // Beside a class the numbers are those of the classes.
+    let classifies = plan.outputs().iter().any(|o| matches!(o.kind, OutputKind::Label | OutputKind::Text));
     let one = |output: &super::onnx::OutputSpec| OutputSpec {
         name: output.name.clone(),
         width: output.width,
         labels: output.labels.clone(),
         means: match output.kind {
+            OutputKind::Number if classifies && output.width > 1 => Means::Probability,
             OutputKind::Number => Means::Number,
             OutputKind::Probability => Means::Probability,
             OutputKind::Label | OutputKind::Text => Means::Label,

@@ -179,6 +179,15 @@ impl Program {
         }
     }
 
+    /// Names of the files beside the model's own that it was read from too.
+    #[must_use]
+    pub fn files(&self) -> &[String] {
+        match &self.core {
+            Core::Graph(plan) => plan.files(),
+            Core::Network(_) | Core::Native(_) => &[],
+        }
+    }
+
     /// What runs, a line a step.
     #[must_use]
     pub fn explain(&self) -> Vec<String> {

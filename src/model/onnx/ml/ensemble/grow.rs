@@ -1,13 +1,13 @@
 //! Trees from the lists of versions 1 and 3.
 //!
 //! A node is named by its tree's and its own number; the first node of a tree is its root. Trees stand in the order
-//! of their roots. Nodes that no way leads to are left out, as are weights of nodes that are no leaves; a node that
+//! of their roots. A chain of equalities (one a category, as LightGBM's are exported) becomes one split with a set. Nodes that no way leads to are left out, as are weights of nodes that are no leaves; a node that
 //! two ways lead to is an error. What is looked up is sorted first, so that no file makes it slow, and nothing
 //! recurses.
 
 use super::super::super::super::trees::forest::{NODES_MAX, TREES_MAX};
 use super::super::super::super::trees::{
-    Aggregate, Forest, Leaf, Nan, Node as Grown, Precision, Split, Test, Tree, Weight,
+    Aggregate, Forest, Leaf, Nan, Node as Grown, Precision, Set, Split, Test, Tree, Weight,
 };
 use super::super::super::op::{Context, OpError};
 use super::super::rows::single;
@@ -142,8 +142,13 @@ fn tree(
             nodes.push(Grown::Leaf(leaf));
             continue;
         }
-        nodes.push(Grown::Split(split(listed, at, forest.precision).map_err(|what| (at, what))?));
-        for (child, yes) in [(listed.no[at], false), (listed.yes[at], true)] {
+        let mut split = split(listed, at, forest.precision).map_err(|what| (at, what))?;
+        let mut no = listed.no[at];
+        if listed.modes[at] == "BRANCH_EQ" {
+            no = chain(listed, index, at, seen, forest, &mut split).map_err(|what| (at, what))?;
+        }
+        nodes.push(Grown::Split(split));
+        for (child, yes) in [(no, false), (listed.yes[at], true)] {
             let child = index
                 .find(number, child)
                 .ok_or_else(|| (at, format!("expected a node {child} of its tree below it, found none")))?;
@@ -151,6 +156,42 @@ fn tree(
         }
     }
     Ok(Tree { nodes })
+}
+
+/// Makes one split of a chain of them: a category of several is exported as a node a value, all of the same column
+/// and with the same node on their true side. Gives the node on the false side of the last.
+fn chain(
+    listed: &Listed<'_>,
+    index: &Index,
+    first: usize,
+    seen: &mut [bool],
+    forest: &mut Forest,
+    split: &mut Split,
+) -> Result<i64, String> {
+    let value = |at: usize| rounded(listed.values.get(at).unwrap_or_default(), forest.precision);
+    let mut values = vec![value(first)];
+    let mut no = listed.no[first];
+    while let Some(next) = index.find(listed.trees[first], no).map(|next| next as usize) {
+        let alike = listed.modes[next] == "BRANCH_EQ"
+            && listed.features[next] == listed.features[first]
+            && listed.yes[next] == listed.yes[first];
+        if !alike || std::mem::replace(&mut seen[next], true) {
+            break;
+        }
+        values.push(value(next));
+        if listed.missing.get(next).is_some_and(|tracks| *tracks == 1) {
+            split.nan = Nan::Yes;
+        }
+        no = listed.no[next];
+    }
+    values.retain(|value| !value.is_nan());
+    if values.len() > 1 {
+        values.sort_unstable_by(f64::total_cmp);
+        let set = u32::try_from(forest.sets.len()).map_err(|_| "too many sets".to_owned())?;
+        forest.sets.push(Set::Values(values));
+        split.test = Test::In(set);
+    }
+    Ok(no)
 }
 
 fn leaf(listed: &Listed<'_>, index: &Index, used: &Used, at: usize, forest: &mut Forest) -> Result<Leaf, String> {

@@ -196,6 +196,35 @@ fn a_member_of_a_set_is_equal_to_one_of_its_values() {
 }
 
 #[test]
+fn a_chain_of_equalities_with_one_true_side_is_a_set() {
+    let chain = |second: &str| {
+        node(
+            "TreeEnsembleRegressor",
+            1,
+            &[
+                ("nodes_treeids", ints(&[0, 0, 0, 0])),
+                ("nodes_nodeids", ints(&[0, 1, 2, 3])),
+                ("nodes_featureids", ints(&[0, 0, 0, 0])),
+                ("nodes_modes", texts(&["BRANCH_EQ", second, "LEAF", "LEAF"])),
+                ("nodes_values", floats(&[4.0, 2.0, 0.0, 0.0])),
+                ("nodes_truenodeids", ints(&[2, 2, 0, 0])),
+                ("nodes_falsenodeids", ints(&[1, 3, 0, 0])),
+                ("nodes_missing_value_tracks_true", ints(&[0, 1, 0, 0])),
+                ("target_treeids", ints(&[0, 0])),
+                ("target_nodeids", ints(&[2, 3])),
+                ("target_ids", ints(&[0, 0])),
+                ("target_weights", floats(&[1.0, -1.0])),
+                ("n_targets", Attribute::Int(1)),
+            ],
+        )
+    };
+    let x = [column(&[4.0, 2.0, 3.0, 2.5, f32::NAN])];
+    assert_close(&run(&chain("BRANCH_EQ"), &x)[0], &[1.0, 1.0, -1.0, -1.0, 1.0]);
+    // Another comparison is no part of such a chain.
+    assert_eq!(refused(&chain("BRANCH_LEQ"), &x), "node 2 of tree 0: two ways lead to it, or a circle");
+}
+
+#[test]
 fn circles_and_nodes_with_two_ways_to_them_are_refused_by_name() {
     let x = [column(&[0.0])];
     let circle = with(regressor("BRANCH_LEQ", &[1.0, 0.0]), "nodes_truenodeids", ints(&[0, 0, 0]));
