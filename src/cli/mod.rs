@@ -13,6 +13,7 @@ mod history;
 mod init;
 mod model;
 mod output;
+mod pack;
 mod program;
 mod quarantine;
 mod reload;

@@ -1,6 +1,6 @@
 //! `verdictd model`: what a bundle is, what it needs, and whether it is whole.
 
-use super::{ExitCode, Failure, history, output::Output, rollback, store::StoreArgs, use_model};
+use super::{ExitCode, Failure, history, output::Output, pack, rollback, store::StoreArgs, use_model};
 use crate::config::Problems;
 use crate::model::{LoadOptions, ModelError, inspect, verify};
 use crate::service::manifest_faults;
@@ -13,6 +13,8 @@ pub(super) enum ModelCommand {
     History(StoreArgs),
     /// What it needs and costs
     Inspect(ModelArgs),
+    /// Make a bundle of a bare model file
+    Pack(pack::PackArgs),
     /// Go back to the bundle that was in use before, also where it is the older one
     Rollback(rollback::RollbackArgs),
     /// Point model.bundle to another bundle, and have the running daemon take it
@@ -23,8 +25,8 @@ pub(super) enum ModelCommand {
 
 #[derive(Args, Debug)]
 pub(super) struct ModelArgs {
-    /// The bundle
-    #[arg(value_name = "DIR")]
+    /// The bundle, or a bare model file
+    #[arg(value_name = "DIR|FILE")]
     bundle: PathBuf,
     /// A minisign public key that must have signed it
     #[arg(long, value_name = "FILE")]
@@ -45,6 +47,7 @@ pub(super) fn run(command: &ModelCommand) -> Result<(), Failure> {
     let mut out = Output::new();
     match command {
         ModelCommand::History(args) => return history::run(args),
+        ModelCommand::Pack(args) => return pack::run(args),
         ModelCommand::Rollback(args) => return rollback::run(args),
         ModelCommand::Use(args) => return use_model::run(args),
         ModelCommand::Inspect(args) => {

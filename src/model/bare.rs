@@ -8,7 +8,7 @@ use super::decision::Decisions;
 use super::format::Format;
 use super::load::{LoadOptions, assemble, read_start};
 use super::manifest::Manifest;
-use super::matching::{Column, is_generic};
+use super::matching::Column;
 use super::scoring::Scoring;
 use super::{Bundle, Calibration, Choice, Means, ModelError, ReasonRules};
 use crate::features::{ColumnKind, FeatureSet, Problems, read_features};
@@ -57,7 +57,7 @@ pub(super) fn load(file: &Path, options: &LoadOptions) -> Result<Bundle, ModelEr
         all_iterations: false,
     };
     let folder = file.parent().unwrap_or(file).to_owned();
-    assemble(manifest, sha256, program, file, options).map(|bundle| Bundle { folder, ..bundle })
+    assemble(manifest, sha256, program, file, options, true).map(|bundle| Bundle { folder, ..bundle })
 }
 
 /// The format by ending and start.
@@ -85,11 +85,6 @@ pub(super) fn feature_tables(columns: &[Column]) -> Vec<Table> {
 fn features_of(columns: &[Column], problems: &mut Problems) -> FeatureSet {
     let tables: Vec<Value> = feature_tables(columns).into_iter().map(Value::Table).collect();
     read_features(&tables, problems)
-}
-
-/// Whether the file names its inputs itself.
-pub(super) fn has_names(columns: &[Column]) -> bool {
-    !columns.iter().all(|column| is_generic(&column.name))
 }
 
 impl Scoring {

@@ -11,10 +11,13 @@ use super::network::{self, Network, Reference, weights};
 use super::outputs::{Means, OutputSpec};
 use super::program::{Core, Program};
 use super::trees::Native;
+use super::xgboost::{self, Iterations};
 use super::{ModelError, Scorer};
+use super::{graph, onnx};
 use crate::features::{ColumnKind, Problems};
 use sha2::{Digest, Sha256};
 use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
 /// What is known of a file before it is read.
@@ -85,7 +88,34 @@ pub fn compile(
             drop(bytes);
             of_native(native, sha256).map_err(refused)
         }
-        _ => Err(refused("not in this version".to_owned())),
+        Format::Xgboost => {
+            let found = xgboost::survey(&mut handle).map_err(|source| unreadable(file, source))?;
+            options.fits_while_loading(found.memory()).map_err(refused)?;
+            let (bytes, sha256) = read(file, recipe, options)?;
+            let iterations = if recipe.all_iterations { Iterations::All } else { Iterations::Best };
+            let native = xgboost::load(&bytes, iterations).map_err(refused)?;
+            drop(bytes);
+            of_native(native, sha256).map_err(refused)
+        }
+        Format::Onnx => {
+            let faulty = |error: onnx::Error| refused(error.to_string());
+            let found = onnx::survey(BufReader::new(handle), length).map_err(faulty)?;
+            options.fits_while_loading(usize::try_from(found.estimate()).unwrap_or(usize::MAX)).map_err(refused)?;
+            let (bytes, sha256) = read(file, recipe, options)?;
+            let most = usize::try_from(options.loading_bytes_max()).unwrap_or(usize::MAX);
+            let wanted = onnx::Options {
+                bytes: most,
+                width: Some(recipe.width).filter(|width| *width > 0),
+                outputs: Vec::new(),
+            };
+            let plan = onnx::load(bytes.into(), file.parent(), &wanted).map_err(faulty)?;
+            let (columns, outputs) = (graph::columns(&plan), graph::outputs(&plan));
+            let program = Program::new(Core::Graph(Box::new(plan)), columns, outputs);
+            Ok(Compiled { program, reference: None, sha256 })
+        }
+        Format::Safetensors => {
+            Err(refused("expected the layers of the network, which only a manifest can say".to_owned()))
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use super::matching::Column;
 use super::native::{NativePlan, NativeScratch};
 use super::network;
 use super::outputs::{self, OutputSpec};
+use super::{graph, onnx};
 
 /// Rows that go through the model together; more are taken in blocks. A row's numbers do not depend on it.
 pub const BLOCK_ROWS: usize = 64;
@@ -27,6 +28,7 @@ pub struct Program {
 pub enum Core {
     Network(network::Plan),
     Native(Box<NativePlan>),
+    Graph(Box<onnx::Plan>),
 }
 
 /// One thread's buffers.
@@ -42,6 +44,7 @@ pub struct Scratch {
 enum CoreScratch {
     Network(network::Scratch),
     Native(NativeScratch),
+    Graph(onnx::Scratch),
 }
 
 impl Program {
@@ -86,6 +89,7 @@ impl Program {
         let core = match &self.core {
             Core::Network(plan) => plan.bytes(),
             Core::Native(plan) => plan.bytes(),
+            Core::Graph(plan) => plan.bytes(),
         };
         let texts = self.columns.iter().map(|column| match &column.kind {
             crate::features::ColumnKind::Text(texts) => texts.bytes(),
@@ -101,6 +105,7 @@ impl Program {
         let core = match &self.core {
             Core::Network(plan) => plan.scratch_bytes(rows),
             Core::Native(plan) => plan.scratch_bytes(rows),
+            Core::Graph(plan) => plan.scratch_bytes(rows),
         };
         let ordered = if self.order.is_some() { rows * self.width } else { 0 };
         core + (ordered + rows * self.numbers) * size_of::<f64>()
@@ -113,6 +118,7 @@ impl Program {
         let core = match &self.core {
             Core::Network(plan) => CoreScratch::Network(plan.scratch(rows)),
             Core::Native(plan) => CoreScratch::Native(plan.scratch(rows)),
+            Core::Graph(plan) => CoreScratch::Graph(plan.scratch(rows)),
         };
         let ordered = if self.order.is_some() { rows * self.width } else { 0 };
         Scratch { core, ordered: vec![0.0; ordered], numbers: vec![f64::NAN; rows * self.numbers] }
@@ -134,6 +140,7 @@ impl Program {
         match (&self.core, core) {
             (Core::Network(plan), CoreScratch::Network(scratch)) => plan.run(rows, numbers, scratch),
             (Core::Native(plan), CoreScratch::Native(scratch)) => plan.run(rows, numbers, scratch),
+            (Core::Graph(plan), CoreScratch::Graph(scratch)) => plan.run(rows, numbers, scratch),
             // A scratch of another model, which no caller has.
             _ => numbers.fill(f64::NAN),
         }
@@ -168,6 +175,16 @@ impl Program {
         match &self.core {
             Core::Network(_) => true,
             Core::Native(_) => false,
+            Core::Graph(plan) => graph::is_f32(plan),
+        }
+    }
+
+    /// Names of the files beside the model's own that it was read from too.
+    #[must_use]
+    pub fn files(&self) -> &[String] {
+        match &self.core {
+            Core::Graph(plan) => plan.files(),
+            Core::Network(_) | Core::Native(_) => &[],
         }
     }
 
@@ -177,6 +194,7 @@ impl Program {
         match &self.core {
             Core::Network(plan) => plan.explain(),
             Core::Native(plan) => plan.explain(),
+            Core::Graph(plan) => plan.explain().into_iter().chain(plan.notes().iter().cloned()).collect(),
         }
     }
 
@@ -186,6 +204,7 @@ impl Program {
         match &self.core {
             Core::Network(plan) => plan.kernel().name(),
             Core::Native(plan) => plan.kernel(),
+            Core::Graph(_) => super::Kernel::best().name(),
         }
     }
 }

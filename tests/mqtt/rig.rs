@@ -66,8 +66,7 @@ impl Rig {
             source: SourceRule::Fixed(SOURCE.to_owned()),
             key: KeyRule { pointers: vec![pointer("/key")], hmac_key: None, fixed: None },
         };
-        let decoder =
-            Decoder::new(rules, Arc::clone(lineup.pointers()), EVENT_BYTES_MAX, opened.store.seed());
+        let decoder = Decoder::new(rules, Arc::clone(lineup.pointers()), EVENT_BYTES_MAX, opened.store.seed());
         let store = Arc::clone(&opened.store);
         let parts = Parts {
             store: opened.store,

@@ -107,6 +107,7 @@ impl Rows<'_> {
         for (n, (start, output)) in shown.iter().enumerate() {
             line.extend_from_slice(if n == 0 { b",\"outputs\":{" } else { b"," });
             write_json_string(&output.name, line);
+            line.push(b':');
             let numbers = numbers.get(*start..start + output.width).unwrap_or_default();
             write_list(numbers, line, |number, line| match &output.texts {
                 Some(texts) => match texts.text(*number) {

@@ -280,16 +280,32 @@ impl Compiler<'_> {
         if let Some(name) = names.get(outputs.len()..).and_then(|rest| rest.iter().find(|name| !name.is_empty())) {
             return Err(Error(format!("it has no output '{}'", shown(name))).at(&place(node)));
         }
+        self.inherit(node, op.outputs());
         self.steps.push(Step { name: node.name.clone(), op, inputs: places, outputs, in_place: false });
         Ok(())
     }
 
+    /// Columns that a node only reckons with keep what they are called.
+    fn inherit(&mut self, node: &Node, of: &[TensorType]) {
+        let (Some(name), Some(of)) = (node.outputs.first(), of.first()) else { return };
+        let inherited = node.inputs.iter().find_map(|input| self.labels.get(input)).cloned();
+        if let Some(labels) = inherited.filter(|labels| of.kind.is_float() && labels.len() == of.row_len()) {
+            self.labels.entry(name.clone()).or_insert(labels);
+        }
+    }
+
     fn finish(mut self, rows: usize, inputs: &[usize]) -> Result<Program, Error> {
         let mut results = Vec::new();
-        let mut kept = Vec::new();
+        let (mut kept, mut fixed) = (Vec::new(), Vec::new());
         for name in &self.graph.outputs {
-            // An output that is the same for every row is none of a row.
-            let Some(Value::Rows(of, storage)) = self.value(name) else { continue };
+            let (of, storage) = match self.value(name) {
+                Some(Value::Rows(of, storage)) => (of, storage),
+                Some(Value::Constant(tensor)) => {
+                    fixed.push((name.clone(), tensor));
+                    continue;
+                }
+                None => continue,
+            };
             kept.push(storage);
             let labels = self.labels.get(name).cloned().unwrap_or_default();
             results.push(Output { name: name.clone(), buffer: storage, of, labels });
@@ -299,7 +315,7 @@ impl Compiler<'_> {
             result.buffer = of.get(result.buffer).copied().unwrap_or(usize::MAX);
         }
         let inputs = inputs.iter().map(|storage| of.get(*storage).copied().unwrap_or(usize::MAX)).collect();
-        let program = Program { rows, inputs, steps: self.steps, constants: self.constants, buffers, results };
+        let program = Program { rows, inputs, steps: self.steps, constants: self.constants, buffers, results, fixed };
         if program.work() > RUN_WORK_MAX {
             return Err(Error(format!("{} operations for {rows} rows are too many", program.work())));
         }

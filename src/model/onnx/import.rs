@@ -236,7 +236,7 @@ impl Reader<'_> {
             2 => Attribute::Int(attribute.i.unwrap_or_default()),
             3 => Attribute::Text(text(&attribute.s.unwrap_or_default())?),
             4 => match attribute.t {
-                Some(tensor) => Attribute::Tensor(Arc::new(weights::tensor(&tensor, self.dir, self.context)?)),
+                Some(tensor) => Attribute::Tensor(Arc::new(weights::attribute(&tensor, self.dir, self.context)?)),
                 None => return Err(Error::new("expected a tensor")),
             },
             6 => Attribute::Floats(attribute.floats),

@@ -11,6 +11,7 @@
 mod buffers;
 mod compile;
 mod error;
+mod evaluate;
 pub mod graph;
 mod import;
 pub mod ml;
@@ -26,6 +27,7 @@ mod weights;
 mod wire;
 
 pub use error::Error;
+pub use evaluate::{Evaluation, Known, evaluate};
 pub use op::Dictionary;
 pub use plan::{Column, Options, OutputKind, OutputSpec, Plan, Scratch, load};
 pub use survey::{Survey, survey};

@@ -80,6 +80,7 @@ pub struct Plan {
     dictionary: Dictionary,
     bytes: usize,
     notes: Vec<String>,
+    files: Vec<String>,
 }
 
 /// Everything that running a plan writes to.
@@ -96,11 +97,20 @@ pub fn load(bytes: Bytes, dir: Option<&Path>, options: &Options) -> Result<Plan,
     let mut context = Context::new(options.bytes);
     context.take(decoded, "the model's file, read,")?;
     let model = proto::Model::decode(bytes).map_err(|error| Error(format!("not an ONNX model: {error}")))?;
+    let files = beside(&model);
     let mut graph = import::import(model, dir, &options.outputs, &mut context)?;
     context.give(decoded);
     compile::fold(&mut graph, &mut context)?;
     graph.order()?;
-    build(&graph, options, context)
+    Ok(Plan { files, ..build(&graph, options, context)? })
+}
+
+/// The files where the model keeps tensors, each once.
+fn beside(model: &proto::Model) -> Vec<String> {
+    let entries = model.graph.iter().flat_map(|graph| &graph.initializer).flat_map(|tensor| &tensor.external_data);
+    let locations = entries.filter(|entry| entry.key.as_deref() == Some("location"));
+    let files: std::collections::BTreeSet<String> = locations.filter_map(|entry| entry.value.clone()).collect();
+    files.into_iter().collect()
 }
 
 fn build(graph: &Graph, options: &Options, mut context: Context) -> Result<Plan, Error> {
@@ -161,6 +171,7 @@ fn build(graph: &Graph, options: &Options, mut context: Context) -> Result<Plan,
         dictionary: std::mem::take(&mut context.dictionary),
         bytes: 0,
         notes,
+        files: Vec::new(),
     };
     plan.bytes = options.bytes.saturating_sub(context.left()).saturating_add(plan.dictionary.bytes());
     Ok(plan)
@@ -271,6 +282,12 @@ impl Plan {
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Names of the files beside the model's own where it keeps tensors.
+    #[must_use]
+    pub fn files(&self) -> &[String] {
+        &self.files
     }
 
     /// The programs, for whoever looks for one tree ensemble or linear model in them.

@@ -41,6 +41,8 @@ pub struct Program {
     pub constants: Vec<Arc<Tensor>>,
     pub buffers: Vec<(Kind, usize)>,
     pub results: Vec<Result>,
+    /// Outputs that are the same for every row.
+    pub fixed: Vec<(String, Arc<Tensor>)>,
 }
 
 /// Everything a program writes to.

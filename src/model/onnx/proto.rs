@@ -3,7 +3,7 @@
 //! Generated; not to be changed by hand. To make it anew, in a crate of its own with prost-build 0.14 and any protoc
 //! 3.15 or later: `prost_build::Config::new().bytes(["."]).compile_protos(&["onnx.proto"], &["."])`, then put this
 //! head in front again. `bytes` fields are slices of the file's bytes: weights are not copied.
-#![allow(clippy::pedantic)] // made by a program
+#![allow(clippy::pedantic, clippy::enum_variant_names)] // made by a program
 
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Model {

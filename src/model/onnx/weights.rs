@@ -50,6 +50,28 @@ pub fn kind(data_type: i32) -> Result<Kind, Error> {
     Err(Error(format!("numbers of kind {other} are not supported (float, double, int64, int32, bool and string are)")))
 }
 
+/// Reads a tensor of an attribute: one of small integers becomes one of int32 (the modes of a `TreeEnsemble` are uint8).
+///
+/// # Errors
+/// As [`tensor`].
+pub fn attribute(proto: &proto::Tensor, dir: Option<&Path>, context: &mut Context) -> Result<Tensor, Error> {
+    type Wide = fn(&[u8]) -> Vec<i32>;
+    let wide: Option<Wide> = match proto.data_type.unwrap_or_default() {
+        2 => Some(|raw| raw.iter().map(|b| i32::from(*b)).collect()),
+        3 => Some(|raw| raw.iter().map(|b| i32::from(b.cast_signed())).collect()),
+        4 => Some(|raw| raw.as_chunks().0.iter().map(|b| i32::from(u16::from_le_bytes(*b))).collect()),
+        5 => Some(|raw| raw.as_chunks().0.iter().map(|b| i32::from(i16::from_le_bytes(*b))).collect()),
+        _ => None,
+    };
+    let Some(wide) = wide else { return tensor(proto, dir, context) };
+    let mut widened = proto::Tensor { data_type: Some(6), raw_data: None, ..proto.clone() };
+    if let Some(raw) = &proto.raw_data {
+        context.take(raw.len().saturating_mul(4), "a tensor")?;
+        widened.int32_data = wide(raw);
+    }
+    tensor(&widened, dir, context)
+}
+
 /// Reads a tensor.
 ///
 /// # Errors

@@ -70,7 +70,9 @@ fn same(record: &Record<'_>, expected: &Owned, sequence: u64, log_ms: u64) -> bo
         && verdict.decided_ms == expected.decided_ms
         && record.payload == expected.payload
         && record.log_ms == log_ms
-        && record.shadow.map(|shadow| (shadow.model, shadow.decision, *shadow.model_sha256, shadow.score.map(f64::to_bits)))
+        && record
+            .shadow
+            .map(|shadow| (shadow.model, shadow.decision, *shadow.model_sha256, shadow.score.map(f64::to_bits)))
             == expected.shadow.as_ref().map(|(decision, sha, score)| {
                 (expected.model.as_str(), decision.as_str(), [*sha; 32], score.map(f64::to_bits))
             })

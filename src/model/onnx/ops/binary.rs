@@ -34,7 +34,6 @@ pub fn build(node: &Node, inputs: &[Option<Fact>], _: &mut Context) -> Result<Bu
         "Div" => Arithmetic::Div,
         "Pow" => Arithmetic::Pow,
         "Mod" if node.flag("fmod", false)? => Arithmetic::Fmod,
-        "Mod" if a.kind.is_float() => return Err("Mod of floats needs fmod = 1".into()),
         "Mod" => Arithmetic::Mod,
         _ => Arithmetic::PRelu,
     };
@@ -62,7 +61,10 @@ fn float32(op: Arithmetic) -> fn(f32, f32) -> f32 {
         Arithmetic::Mul => |a, b| a * b,
         Arithmetic::Div => |a, b| a / b,
         Arithmetic::Pow => f32::powf,
-        Arithmetic::Mod => |a, b| a - b * (a / b).floor(),
+        Arithmetic::Mod => |a, b| {
+            let rest = a % b;
+            if rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest }
+        },
         Arithmetic::Fmod => |a, b| a % b,
         // The first where it is NaN, and the second where that is.
         Arithmetic::Max => |a, b| if a > b || a.is_nan() { a } else { b },
@@ -78,7 +80,10 @@ fn float64(op: Arithmetic) -> fn(f64, f64) -> f64 {
         Arithmetic::Mul => |a, b| a * b,
         Arithmetic::Div => |a, b| a / b,
         Arithmetic::Pow => f64::powf,
-        Arithmetic::Mod => |a, b| a - b * (a / b).floor(),
+        Arithmetic::Mod => |a, b| {
+            let rest = a % b;
+            if rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest }
+        },
         Arithmetic::Fmod => |a, b| a % b,
         Arithmetic::Max => |a, b| if a > b || a.is_nan() { a } else { b },
         Arithmetic::Min => |a, b| if a < b || a.is_nan() { a } else { b },

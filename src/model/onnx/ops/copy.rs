@@ -11,20 +11,20 @@ use std::any::Any;
 
 /// One walk an output.
 #[derive(Debug)]
-pub struct Copy {
+pub struct Moved {
     name: &'static str,
     walks: Vec<Walk<1>>,
     of: Vec<TensorType>,
 }
 
-impl Copy {
+impl Moved {
     fn one(name: &'static str, of: TensorType, strides: Vec<isize>, base: isize) -> Result<Self, OpError> {
         let walk = Walk::new(&of.shape, &[strides], [base])?;
         Ok(Self { name, walks: vec![walk], of: vec![of] })
     }
 }
 
-impl Op for Copy {
+impl Op for Moved {
     fn outputs(&self) -> &[TensorType] {
         &self.of
     }
@@ -72,7 +72,7 @@ pub fn build_transpose(node: &Node, inputs: &[Option<Fact>], _: &mut Context) ->
     if moved {
         return Ok(Built::Alias(0, out));
     }
-    Ok(Built::op(Copy::one("Transpose", out, strides, 0)?))
+    Ok(Built::op(Moved::one("Transpose", out, strides, 0)?))
 }
 
 pub fn build_slice(node: &Node, inputs: &[Option<Fact>], _: &mut Context) -> Result<Built, OpError> {
@@ -102,29 +102,28 @@ pub fn build_slice(node: &Node, inputs: &[Option<Fact>], _: &mut Context) -> Res
     if out == *of && steps.iter().all(|step| *step > 0) {
         return Ok(Built::Alias(0, out));
     }
-    Ok(Built::op(Copy::one("Slice", out, strides, base)?))
+    Ok(Built::op(Moved::one("Slice", out, strides, base)?))
 }
 
 /// The first index and the number of elements of a cut through a dimension, as Python cuts.
 fn cut(start: i64, end: i64, step: i64, dim: usize) -> Result<(i64, usize), OpError> {
     let dim = i64::try_from(dim).map_err(|_| OpError::new("a dimension is too large"))?;
     let place = |value: i64| if value < 0 { value.saturating_add(dim) } else { value };
-    let (start, end, span) = match step {
+    let (start, span) = match step {
         0 => return Err("a step of 0".into()),
         1.. => {
             let (start, end) = (place(start).clamp(0, dim), place(end).clamp(0, dim));
-            (start, end, end - start)
+            (start, end - start)
         }
         _ => {
             let (start, end) = (place(start).clamp(0, (dim - 1).max(0)), place(end).clamp(-1, dim - 1));
-            (start, end, start - end)
+            (start, start - end)
         }
     };
     if dim == 0 || span <= 0 {
         return Ok((0, 0));
     }
-    let _ = end;
-    let count = (span as u64).div_ceil(step.unsigned_abs());
+    let count = span.unsigned_abs().div_ceil(step.unsigned_abs());
     Ok((start, usize::try_from(count).unwrap_or(0)))
 }
 
@@ -140,7 +139,7 @@ pub fn build_expand(_: &Node, inputs: &[Option<Fact>], _: &mut Context) -> Resul
         return Ok(Built::Alias(0, out));
     }
     let strides = walk::stretched(&of.shape, &out.shape)?;
-    Ok(Built::op(Copy::one("Expand", out, strides, 0)?))
+    Ok(Built::op(Moved::one("Expand", out, strides, 0)?))
 }
 
 /// Tile: each dimension becomes two, of which the first is stretched.
@@ -162,7 +161,7 @@ pub fn build_tile(_: &Node, inputs: &[Option<Fact>], _: &mut Context) -> Result<
         return Err(OpError(format!("{out} has too many elements")));
     }
     let walk = Walk::new(&doubled, &[strides], [0])?;
-    Ok(Built::op(Copy { name: "Tile", walks: vec![walk], of: vec![out] }))
+    Ok(Built::op(Moved { name: "Tile", walks: vec![walk], of: vec![out] }))
 }
 
 pub fn build_split(node: &Node, inputs: &[Option<Fact>], _: &mut Context) -> Result<Built, OpError> {
@@ -183,11 +182,11 @@ pub fn build_split(node: &Node, inputs: &[Option<Fact>], _: &mut Context) -> Res
     for size in sizes {
         let mut shape = of.shape.clone();
         shape[axis] = size;
-        walks.push(Walk::new(&shape, &[strides.clone()], [at * strides[axis]])?);
+        walks.push(Walk::new(&shape, std::array::from_ref(&strides), [at * strides[axis]])?);
         at += isize::try_from(size).unwrap_or(0);
         types.push(TensorType::new(of.kind, shape));
     }
-    Ok(Built::op(Copy { name: "Split", walks, of: types }))
+    Ok(Built::op(Moved { name: "Split", walks, of: types }))
 }
 
 /// Equal parts, the last one smaller where it does not go up (from opset 18 on).
@@ -196,7 +195,7 @@ fn even(dim: usize, node: &Node) -> Result<Vec<usize>, OpError> {
         Some(parts) => usize::try_from(parts).unwrap_or(0),
         None => node.outputs.len(),
     };
-    if parts == 0 || parts != node.outputs.len() || (node.version < 18 && dim % parts != 0) {
+    if parts == 0 || parts != node.outputs.len() || (node.version < 18 && !dim.is_multiple_of(parts)) {
         return Err(OpError(format!("{dim} cannot be split into {parts} parts")));
     }
     let size = dim.div_ceil(parts);

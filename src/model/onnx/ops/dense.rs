@@ -11,6 +11,7 @@ use crate::model::kernel::{Kernel, LANE, Lane, Packed, lanes};
 use crate::model::network::{Activation, Dense};
 use std::any::Any;
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::sync::Arc;
 
 /// Rows worked on at once: their lanes stay in the first-level caches.
@@ -222,7 +223,9 @@ impl Layer {
             }
         }
         if self.alpha.to_bits() != 1f32.to_bits() {
-            weight.iter_mut().for_each(|w| *w *= self.alpha);
+            for weight in &mut weight {
+                *weight *= self.alpha;
+            }
         }
         let bias = self.bias.as_ref().map(|bias| bias.view().f32()).unwrap_or_default();
         let one = |n: usize| bias.get(n).or(if bias.len() == 1 { bias.first() } else { None }).copied();
@@ -336,7 +339,7 @@ impl Op for Layers {
     fn describe(&self) -> String {
         let mut text = format!("dense {}", self.input);
         for stage in &self.stages.0 {
-            text.push_str(&format!("-{}", stage.packed.outputs));
+            let _ = write!(text, "-{}", stage.packed.outputs);
         }
         format!("{text} ({})", self.kernel.name())
     }

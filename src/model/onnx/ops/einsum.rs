@@ -50,15 +50,17 @@ pub fn build(node: &Node, inputs: &[Option<Fact>], _: &mut Context) -> Result<Bu
         steps.push(own);
     }
     let dots = sizes.keys().filter(|index| **index >= ELLIPSIS).count();
-    let out = match output {
-        Some(output) => letters(output, output.chars().filter(|c| *c != '.').count() + dots).ok_or_else(fail)?,
+    let out = if let Some(output) = output {
+        letters(output, output.chars().filter(|c| *c != '.').count() + dots).ok_or_else(fail)?
+    } else {
         // The ellipsis, then letters that are there once, by the alphabet.
-        None => {
-            let ellipsis = sizes.keys().filter(|index| **index >= ELLIPSIS);
-            let once = seen.iter().filter(|(index, times)| **index < ELLIPSIS && **times == 1).map(|(index, _)| index);
-            ellipsis.chain(once).copied().collect()
-        }
+        let ellipsis = sizes.keys().filter(|index| **index >= ELLIPSIS);
+        let once = seen.iter().filter(|(index, times)| **index < ELLIPSIS && **times == 1).map(|(index, _)| index);
+        ellipsis.chain(once).copied().collect()
     };
+    if out.iter().enumerate().any(|(n, index)| out.get(n + 1..).is_some_and(|rest| rest.contains(index))) {
+        return Err(fail());
+    }
     let summed: Vec<Index> = sizes.keys().filter(|index| !out.contains(index)).copied().collect();
     let dims = |list: &[Index]| list.iter().map(|index| sizes.get(index).copied()).collect::<Option<Vec<usize>>>();
     let (shape, inner) = (dims(&out).ok_or_else(fail)?, dims(&summed).ok_or_else(fail)?);

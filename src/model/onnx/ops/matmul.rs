@@ -148,7 +148,9 @@ impl Product {
             }
         });
         let Some((alpha, beta, added)) = &self.gemm else { return };
-        out.iter_mut().for_each(|x| *x = x.scaled(*alpha));
+        for x in out.iter_mut() {
+            *x = x.scaled(*alpha);
+        }
         if let Some(walk) = added {
             let [step] = walk.inner();
             walk.each(|to, [at], len| {

@@ -80,11 +80,10 @@ fn by_name(node: &Node) -> Result<Build, OpError> {
         "ArgMax" | "ArgMin" => reduce::build_arg,
         "ReduceSum" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceProd" | "ReduceL1" | "ReduceL2"
         | "ReduceLogSum" | "ReduceLogSumExp" | "ReduceSumSquare" => reduce::build,
-        "Softmax" | "LogSoftmax" | "Hardmax" => softmax::build,
+        "Softmax" | "LogSoftmax" | "Hardmax" | "LpNormalization" => softmax::build,
         "BatchNormalization" => normalise::build_batch,
         "LayerNormalization" | "RMSNormalization" => normalise::build_layer,
         "InstanceNormalization" | "GroupNormalization" => normalise::build_group,
-        "LpNormalization" => softmax::build,
         "MeanVarianceNormalization" => normalise::build_mean_variance,
         "TopK" => order::build_top_k,
         "CumSum" => order::build_cum_sum,

@@ -70,12 +70,16 @@ impl Op for Batch {
         match data {
             Data::F32(v) => {
                 for (row, (scale, shift)) in v.chunks_exact_mut(behind).zip(self.table.iter().cycle()) {
-                    row.iter_mut().for_each(|x| *x = (f64::from(*x) * scale + shift) as f32);
+                    for x in row {
+                        *x = (f64::from(*x) * scale + shift) as f32;
+                    }
                 }
             }
             Data::F64(v) => {
                 for (row, (scale, shift)) in v.chunks_exact_mut(behind).zip(self.table.iter().cycle()) {
-                    row.iter_mut().for_each(|x| *x = *x * scale + shift);
+                    for x in row {
+                        *x = *x * scale + shift;
+                    }
                 }
             }
             _ => {}

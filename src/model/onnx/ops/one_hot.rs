@@ -34,11 +34,11 @@ struct OneHot {
 
 impl OneHot {
     /// An index out of range is at no place; one that is no whole number is cut.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // said above
+    #[allow(clippy::cast_possible_truncation)] // said above
     fn each<T: Copy>(&self, indices: View<'_>, values: &[T], out: &mut [T]) {
         let [off, on] = values[..] else { return };
         out.fill(off);
-        let depth = self.depth as i64;
+        let depth = self.depth.cast_signed() as i64;
         for n in 0..indices.len() {
             let index = match indices {
                 View::I64(v) => v.get(n).copied().unwrap_or(depth),

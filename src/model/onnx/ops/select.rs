@@ -85,10 +85,14 @@ macro_rules! clip {
     ($v:expr, $inputs:expr, $view:ident, $limits:expr) => {{
         let limit = |n: usize| $inputs.get(n + 1).$view().first().copied().or($limits[n].map(|v| v as _));
         if let Some(low) = limit(0) {
-            $v.iter_mut().for_each(|x| *x = if *x < low { low } else { *x });
+            for x in $v.iter_mut() {
+                *x = if *x < low { low } else { *x };
+            }
         }
         if let Some(high) = limit(1) {
-            $v.iter_mut().for_each(|x| *x = if *x > high { high } else { *x });
+            for x in $v.iter_mut() {
+                *x = if *x > high { high } else { *x };
+            }
         }
     }};
 }

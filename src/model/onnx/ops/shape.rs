@@ -191,7 +191,7 @@ pub fn build_range(_: &Node, inputs: &[Option<Fact>], context: &mut Context) -> 
     context.take(len.saturating_mul(kind.bytes()), "a constant")?;
     let integer = |t: &Tensor| t.integers().and_then(|v| v.first().copied()).unwrap_or(0);
     let (from, by) = (integer(&start), integer(&step));
-    let whole = |n: usize| from.wrapping_add(by.wrapping_mul(n as i64));
+    let whole = |n: usize| from.wrapping_add(by.wrapping_mul(n.cast_signed() as i64));
     let data = match kind {
         Kind::F32 => {
             let (from, by) = (number(&start) as f32, number(&step) as f32);

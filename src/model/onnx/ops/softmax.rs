@@ -74,7 +74,7 @@ macro_rules! along {
                         row.iter_mut().step_by(step).for_each(|x| *x = *x - most - log);
                     }
                     How::Hard => {
-                        let first = each.clone().position(|x| x == most).unwrap_or(0);
+                        let first = each.clone().position(|x| x >= most).unwrap_or(0);
                         let places = row.iter_mut().step_by(step).enumerate();
                         places.for_each(|(n, x)| *x = if n == first { 1.0 } else { 0.0 });
                     }

@@ -118,7 +118,7 @@ functions! {
     softsign(x, a, b) = x / (1.0 + x.abs());
     mish(x, a, b) = x * softplus_of(x).tanh();
     swish(x, a, b) = x / (1.0 + (-a * x).exp());
-    thresholdedrelu(x, a, b) = if x > a { x } else if x.is_nan() { x } else { 0.0 };
+    thresholdedrelu(x, a, b) = if x > a || x.is_nan() { x } else { 0.0 };
     shrink(x, a, b) = if x < -a { x + b } else if x > a { x - b } else if x.is_nan() { x } else { 0.0 };
 }
 
