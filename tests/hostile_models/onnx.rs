@@ -9,6 +9,9 @@ use verdictd::model::onnx::{self, Options, Plan};
 
 /// What a model may take.
 pub(crate) const BUDGET: usize = 32 << 20;
+/// Keys and values of where a tensor lies.
+type Entries<'a> = &'a [(&'a str, &'a str)];
+
 /// What a refusal may take beside the file: the budget and the reader's own.
 pub(crate) const MOST: usize = BUDGET + (1 << 20);
 
@@ -180,7 +183,7 @@ fn weights_lie_inside_the_bundle() {
     let through = format!("sub/../{up}");
     let places =
         [absolute.as_str(), &up, &through, "link", "folder/weights", "..", ".", "sub", "", "no/such", "/dev/zero"];
-    let load = |entries: &[(&str, &str)], dims: &[i64], dir| {
+    let load = |entries: Entries<'_>, dims: &[i64], dir| {
         let add = node("", "Add", &["x", "w"], &["y"], &[]);
         let made = model(&graph(&[add], &[external("w", dims, entries)], &[value("x", 1)], &[value("y", 1)]));
         refused(MOST, || load_in(&made, dir))
@@ -189,7 +192,7 @@ fn weights_lie_inside_the_bundle() {
         let error = load(&[("location", place)], &[1], Some(bundle.path()));
         assert!(error.contains("'w'"), "{place}: {error}");
     }
-    let cases: [(&[(&str, &str)], &[i64]); 6] = [
+    let cases: [(Entries<'_>, &[i64]); 6] = [
         (&[("location", "short")], &[2]),
         (&[("location", "short"), ("offset", "4")], &[1]),
         (&[("location", "short"), ("offset", "18446744073709551615")], &[1]),

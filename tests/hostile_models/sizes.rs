@@ -70,3 +70,15 @@ fn shapes_that_do_not_fit_are_refused() {
         assert!(error.contains(&format!("the_{op}")), "{op}: {error}");
     }
 }
+
+#[test]
+fn tensors_in_attributes_hold_what_their_shape_says() {
+    for dims in [&[1_000_000, 1_000_000][..], &[i64::MAX, 2], &[-1], &[3]] {
+        let value = attribute("value", Of::Tensor(tensor("v", 1, dims, &[0; 8])));
+        let error = refused_model(&single(node("", "Constant", &[], &["y"], &[value]), 1));
+        assert!(error.contains("the_Constant"), "{error}");
+        let keys = attribute("keys_tensor", Of::Tensor(tensor("v", 1, dims, &[0; 8])));
+        let error = refused_model(&single(node("ai.onnx.ml", "LabelEncoder", &["x"], &["y"], &[keys]), 1));
+        assert!(error.contains("the_LabelEncoder"), "{error}");
+    }
+}

@@ -14,23 +14,24 @@ fn ubj(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.push(b'Z'),
         Value::Bool(is) => out.push(if *is { b'T' } else { b'F' }),
-        Value::Number(number) => match number.as_i64() {
-            Some(whole) => {
+        Value::Number(number) => {
+            if let Some(whole) = number.as_i64() {
                 out.push(b'L');
                 out.extend(whole.to_be_bytes());
-            }
-            None => {
+            } else {
                 out.push(b'D');
                 out.extend(number.as_f64().unwrap().to_be_bytes());
             }
-        },
+        }
         Value::String(string) => {
             out.push(b'S');
             text(string, out);
         }
         Value::Array(list) => {
             out.push(b'[');
-            list.iter().for_each(|one| ubj(one, out));
+            for one in list {
+                ubj(one, out);
+            }
             out.push(b']');
         }
         Value::Object(map) => {
