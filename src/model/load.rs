@@ -1,6 +1,7 @@
 //! A bundle's directory to a [`Bundle`], each step checked before the next one costs anything.
 
 use super::compile::{Compiled, Recipe, compile};
+use super::explain::{self, Method};
 use super::kernel::Kernel;
 use super::manifest::{MANIFEST_BYTES_MAX, MANIFEST_FILE, Manifest};
 use super::matching::match_columns;
@@ -169,10 +170,14 @@ pub(super) fn assemble(
         parity: None,
         program: Arc::new(program.ordered(order)),
         scoring: Arc::new(scoring),
+        method: Method::Off,
+        notes: Vec::new(),
         folder: PathBuf::new(),
         seal: None,
         manifest,
     };
+    let (method, note) = explain::choose(&bundle);
+    let bundle = Bundle { method, notes: note.into_iter().collect(), ..bundle };
     let buffers = bundle.scratch_bytes(options.max_batch);
     options
         .fits(bundle.weights_bytes(), buffers)

@@ -33,6 +33,10 @@ pub struct NativeScratch {
     raw: Vec<f64>,
 }
 
+/// Buffers for what each column adds.
+#[derive(Debug, Default)]
+pub struct NativeShapley {}
+
 impl NativePlan {
     /// Compiles what a loader read. Gives the columns and outputs too.
     ///
@@ -135,6 +139,56 @@ impl NativePlan {
         }
     }
 
+    /// Which raw sum stands behind number `at` of a row's; None where it is made of several in a way that has no one sum.
+    #[must_use]
+    pub fn target_of(&self, at: usize) -> Option<usize> {
+        let predictions = self.objective.outputs(self.targets);
+        match at.checked_sub(predictions) {
+            Some(target) => (target < self.targets).then_some(target),
+            None if self.objective == Objective::ArgMax => None,
+            None => Some(at),
+        }
+    }
+
+    /// Whether [`Self::contributions`] can be had.
+    #[must_use]
+    pub fn explains(&self) -> bool {
+        matches!(self.body, Running::Linear(_))
+    }
+
+    /// Buffers for [`Self::contributions`].
+    #[must_use]
+    pub fn shapley(&self) -> NativeShapley {
+        NativeShapley {}
+    }
+
+    /// Bytes of [`Self::shapley`].
+    #[must_use]
+    pub fn shapley_bytes(&self) -> usize {
+        0
+    }
+
+    /// What each column of `row` adds to a raw sum, into `values`. Changes `row` and `baseline`.
+    pub fn contributions(
+        &self,
+        target: usize,
+        row: &mut [f64],
+        baseline: &mut [f64],
+        values: &mut [f64],
+        _work: &mut NativeShapley,
+    ) -> bool {
+        self.recode_in_place(row);
+        match &self.body {
+            Running::Linear(linear) => {
+                for (column, (value, (x, base))) in values.iter_mut().zip(row.iter().zip(baseline)).enumerate() {
+                    *value = linear.term(target, column, *x) - linear.term(target, column, *base);
+                }
+                true
+            }
+            Running::Trees(_) => false,
+        }
+    }
+
     /// Rows with their known numbers replaced by the places that the trees know.
     fn recode<'a>(&self, rows: &'a [f64], places: &'a mut [f64]) -> &'a [f64] {
         if self.recoded.is_empty() {
@@ -143,7 +197,12 @@ impl NativePlan {
         let count = rows.len().min(places.len());
         let (Some(rows), Some(places)) = (rows.get(..count), places.get_mut(..count)) else { return rows };
         places.copy_from_slice(rows);
-        for row in places.chunks_exact_mut(self.width.max(1)) {
+        self.recode_in_place(places);
+        places
+    }
+
+    fn recode_in_place(&self, rows: &mut [f64]) {
+        for row in rows.chunks_exact_mut(self.width.max(1)) {
             for (column, numbers) in &self.recoded {
                 if let Some(cell) = row.get_mut(*column) {
                     // A number that was not there in training is no category of the model: missing. -0 is 0.
@@ -152,7 +211,6 @@ impl NativePlan {
                 }
             }
         }
-        places
     }
 
     /// The instructions that it runs on.
