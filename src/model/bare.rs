@@ -57,7 +57,7 @@ pub(super) fn load(file: &Path, options: &LoadOptions) -> Result<Bundle, ModelEr
         all_iterations: false,
     };
     let folder = file.parent().unwrap_or(file).to_owned();
-    assemble(manifest, sha256, program, file, options).map(|bundle| Bundle { folder, ..bundle })
+    assemble(manifest, sha256, program, file, options, true).map(|bundle| Bundle { folder, ..bundle })
 }
 
 /// The format by ending and start.

@@ -118,29 +118,32 @@ pub fn load_with_reference(dir: &Path, options: &LoadOptions) -> Result<(Bundle,
         let what = format!("the model keeps tensors in {name:?}: expected its sha256 under [files]");
         return Err(ModelError::Refused { file: manifest_file, what });
     }
-    let bundle = assemble(manifest, manifest_sha256, program, &file, options)?;
+    let bundle = assemble(manifest, manifest_sha256, program, &file, options, false)?;
     let parity = parity::check(&dir, bundle.features(), &mut bundle.scorer(1))?;
     Ok((Bundle { parity, folder: dir, seal, ..bundle }, reference))
 }
 
-/// Puts manifest and program together: which feature goes where, and which number is the score.
+/// Puts manifest and program together: which feature goes where, and which number is the score. A `bare` file may leave
+/// the score open.
 pub(super) fn assemble(
     manifest: Manifest,
     manifest_sha256: [u8; 32],
     program: Program,
     file: &Path,
     options: &LoadOptions,
+    bare: bool,
 ) -> Result<Bundle, ModelError> {
     let mut problems = Problems::default();
     let mut features = FeatureSet::clone(&manifest.features);
     let order = match_columns(features.names(), program.columns(), &mut problems);
-    let scoring = Scoring::choose(
-        program.outputs(),
-        &manifest.choice,
-        manifest.calibration.clone(),
-        program.is_f32(),
-        &mut problems,
-    );
+    let (choice, calibration) = (&manifest.choice, manifest.calibration.clone());
+    let mut unclear = Problems::default();
+    let mut scoring = Scoring::choose(program.outputs(), choice, calibration, program.is_f32(), &mut unclear);
+    if scoring.is_none() && bare {
+        scoring = Some(Scoring::undecided());
+    } else {
+        problems.0.append(&mut unclear.0);
+    }
     if problems.0.is_empty() {
         let mut kinds = vec![ColumnKind::F32; features.width()];
         for (n, column) in program.columns().iter().enumerate() {

@@ -14,8 +14,8 @@ pub struct NativePlan {
     objective_name: String,
     width: usize,
     targets: usize,
-    /// Columns whose cells are numbers that the trees know by their place among these.
-    recoded: Vec<(usize, Vec<f64>)>,
+    /// Columns whose cells are numbers that the trees know by their place in the file's list: number and place, sorted.
+    recoded: Vec<(usize, Vec<(f64, f64)>)>,
     notes: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ impl NativePlan {
                     ColumnKind::Text(Arc::new(Texts::new(places, f64::NAN, f64::NAN)))
                 }
                 Some(Kind::Numbers(numbers)) => {
-                    recoded.push((at, numbers.clone()));
+                    recoded.push((at, places_of(numbers)));
                     ColumnKind::F64
                 }
                 Some(Kind::Category | Kind::Number) | None => number.clone(),
@@ -89,7 +89,7 @@ impl NativePlan {
             Running::Trees(plan) => plan.bytes(),
             Running::Linear(linear) => linear.bytes(),
         };
-        body + self.recoded.iter().map(|(_, numbers)| numbers.len() * size_of::<f64>()).sum::<usize>()
+        body + self.recoded.iter().map(|(_, numbers)| numbers.len() * size_of::<(f64, f64)>()).sum::<usize>()
     }
 
     /// Bytes of [`Self::scratch`].
@@ -146,10 +146,9 @@ impl NativePlan {
         for row in places.chunks_exact_mut(self.width.max(1)) {
             for (column, numbers) in &self.recoded {
                 if let Some(cell) = row.get_mut(*column) {
-                    // A number that was not there in training is no category of the model: missing.
-                    #[allow(clippy::float_cmp)]
-                    let place = numbers.iter().position(|number| number == cell);
-                    *cell = place.and_then(|at| u32::try_from(at).ok()).map_or(f64::NAN, f64::from);
+                    // A number that was not there in training is no category of the model: missing. -0 is 0.
+                    let found = numbers.binary_search_by(|(number, _)| number.total_cmp(&(*cell + 0.0)));
+                    *cell = found.ok().and_then(|at| numbers.get(at)).map_or(f64::NAN, |(_, place)| *place);
                 }
             }
         }
@@ -190,4 +189,11 @@ impl NativePlan {
         lines.extend(self.notes.iter().cloned());
         lines
     }
+}
+
+fn places_of(numbers: &[f64]) -> Vec<(f64, f64)> {
+    let numbered = numbers.iter().map(|number| number + 0.0).zip((0u32..).map(f64::from));
+    let mut places: Vec<(f64, f64)> = numbered.filter(|(number, _)| !number.is_nan()).collect();
+    places.sort_by(|a, b| a.0.total_cmp(&b.0));
+    places
 }

@@ -117,6 +117,26 @@ impl Scoring {
         Some(Self { output: output.name.clone(), range, at, way, means: output.means, calibration, narrow })
     }
 
+    /// Of a bare file whose numbers cannot be told apart: no score, only outputs.
+    #[must_use]
+    pub fn undecided() -> Self {
+        Self {
+            output: String::new(),
+            range: 0..0,
+            at: usize::MAX,
+            way: Way::Number,
+            means: Means::Number,
+            calibration: Calibration::None,
+            narrow: false,
+        }
+    }
+
+    /// Whether there is a score at all.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        self.at != usize::MAX
+    }
+
     /// The score of a row, whose outputs are `numbers`. NaN where there is none.
     #[must_use]
     pub fn score(&self, numbers: &[f64]) -> f64 {
@@ -184,6 +204,9 @@ impl Scoring {
     /// One line: output, number, meaning, calibration.
     #[must_use]
     pub fn explain(&self) -> String {
+        if !self.is_decided() {
+            return "none: several numbers could be it, and a bare file does not say which; a manifest does".to_owned();
+        }
         let what = match self.way {
             Way::Number if self.means == Means::Probability => "as it is, a probability",
             Way::Number => "as it is",

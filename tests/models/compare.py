@@ -141,7 +141,10 @@ def check(folder, meta, file, program):
         return False, f"taken, where {must!r} was to be refused"
     if set(expected[0]) <= {"by"}:
         return not may, "no answer is known"
-    got = [json.loads(line) for line in ran.stdout.splitlines()]
+    try:
+        got = [json.loads(line) for line in ran.stdout.splitlines()]
+    except json.JSONDecodeError as error:
+        return False, f"a line that is no JSON: {error.doc[:120]}"
     if len(got) != len(expected):
         return False, f"{len(got)} answers to {len(expected)} rows"
     graph = file.endswith(".onnx") and not any("TreeEnsemble" in operator for operator in meta.get("operators", []))

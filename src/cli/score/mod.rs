@@ -108,6 +108,15 @@ pub(super) fn run(args: &ScoreArgs) -> Result<(), Failure> {
     let mut out = Output::new();
     if args.rows {
         rows::score(&bundle, input, rows::Along { features: args.features, leaves: args.leaves }, &mut out)?;
+    } else if !bundle.scoring().is_decided() {
+        let outputs = bundle.outputs().iter().map(|output| format!("{} ({})", output.name, output.width));
+        let outputs = outputs.collect::<Vec<_>>().join(", ");
+        let message = format!(
+            "{}: which of its outputs is the score? Expected a bundle whose model.toml says output or class, or --rows; \
+             found a bare file with {outputs}",
+            path.display()
+        );
+        return Err(Failure::does_not_hold(message));
     } else {
         events::score(&bundle, input, args.rules()?, args.features, &mut out)?;
     }

@@ -116,7 +116,7 @@ fn compare(inputs: usize, blocks: &[Block], output: &str, last: usize, seed: u64
         let file = Path::new("w");
         let network = manifest.network.as_ref().unwrap();
         let (program, reference) = of_network(network, &bytes, inputs, file, kernel).unwrap();
-        let bundle = assemble(manifest.clone(), [0; 32], program, file, &LoadOptions::default()).unwrap();
+        let bundle = assemble(manifest.clone(), [0; 32], program, file, &LoadOptions::default(), false).unwrap();
         let numbers = reference.run(&rows, inputs).unwrap();
         let expected: Vec<f64> = numbers.chunks(last).map(|numbers| bundle.scoring.score(numbers)).collect();
         let mut scores = vec![0.0f64; count];

@@ -298,7 +298,7 @@ impl Precision {
 
 /// The nearest f32.
 #[allow(clippy::cast_possible_truncation)] // what is wanted
-pub(super) fn cut(value: f64) -> f32 {
+pub(in super::super) fn cut(value: f64) -> f32 {
     value as f32
 }
 

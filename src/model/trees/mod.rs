@@ -25,6 +25,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
+pub(super) use forest::cut;
 pub use forest::{Aggregate, Forest, Leaf, Nan, Node, Precision, Set, Shape, Split, Sum, Test, Tree, Weight};
 pub use isa::Isa;
 pub use linear::Linear;

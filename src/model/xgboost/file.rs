@@ -1,5 +1,6 @@
 //! The members of a file that count, in JSON as in UBJ; others are passed over.
 
+use super::super::trees::cut;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use std::fmt;
@@ -111,16 +112,16 @@ pub struct TreeFile {
     pub right_children: Vec<i32>,
     pub split_indices: Vec<u32>,
     /// A leaf's is its value.
-    pub split_conditions: Vec<f32>,
+    pub split_conditions: Vec<Real>,
     pub default_left: Vec<Flag>,
     #[serde(default)]
     pub split_type: Vec<Flag>,
     #[serde(default)]
-    pub sum_hessian: Vec<f32>,
+    pub sum_hessian: Vec<Real>,
     #[serde(default)]
-    pub base_weights: Vec<f32>,
+    pub base_weights: Vec<Real>,
     #[serde(default)]
-    pub leaf_weights: Vec<f32>,
+    pub leaf_weights: Vec<Real>,
     #[serde(default)]
     pub categories: Vec<u32>,
     #[serde(default)]
@@ -136,6 +137,40 @@ pub struct TreeFile {
 pub struct TreeParameters {
     #[serde(default)]
     pub size_leaf_vector: Text<usize>,
+}
+
+/// A number, or the text that [`quoted`](super::json::quoted) made of one that JSON does not have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Real(pub f32);
+
+impl<'de> Deserialize<'de> for Real {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl Visitor<'_> for Reader {
+            type Value = Real;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Real, E> {
+                text.parse().map(Real).map_err(|_| E::custom(format!("expected a number, found {text:?}")))
+            }
+            fn visit_f32<E: Error>(self, number: f32) -> Result<Real, E> {
+                Ok(Real(number))
+            }
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Real, E> {
+                Ok(Real(cut(number)))
+            }
+            #[allow(clippy::cast_precision_loss)] // an f32 by definition
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Real, E> {
+                Ok(Real(number as f32))
+            }
+            #[allow(clippy::cast_precision_loss)] // an f32 by definition
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Real, E> {
+                Ok(Real(number as f32))
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
 }
 
 /// A number that is written as text, or as one.
@@ -209,20 +244,14 @@ impl<'de> Deserialize<'de> for BaseScore {
                 let numbers: Result<Vec<f32>, _> = list.split(',').map(|number| number.trim().parse()).collect();
                 numbers.map(BaseScore).map_err(|_| E::custom(format!("base_score: expected numbers, found {text:?}")))
             }
-            fn visit_f32<E: Error>(self, number: f32) -> Result<BaseScore, E> {
-                Ok(BaseScore(vec![number]))
-            }
-            #[allow(clippy::cast_possible_truncation)] // an f32 by definition
             fn visit_f64<E: Error>(self, number: f64) -> Result<BaseScore, E> {
-                Ok(BaseScore(vec![number as f32]))
+                Ok(BaseScore(vec![cut(number)]))
             }
-            #[allow(clippy::cast_precision_loss)] // an f32 by definition
             fn visit_u64<E: Error>(self, number: u64) -> Result<BaseScore, E> {
-                Ok(BaseScore(vec![number as f32]))
+                self.visit_str(&number.to_string())
             }
-            #[allow(clippy::cast_precision_loss)] // an f32 by definition
             fn visit_i64<E: Error>(self, number: i64) -> Result<BaseScore, E> {
-                Ok(BaseScore(vec![number as f32]))
+                self.visit_str(&number.to_string())
             }
         }
         deserializer.deserialize_any(Reader)

@@ -11,6 +11,7 @@
 
 mod categories;
 mod file;
+mod json;
 mod objective;
 mod survey;
 mod tree;
@@ -42,7 +43,7 @@ pub enum Iterations {
 pub fn load(bytes: &[u8], iterations: Iterations) -> Result<Native, String> {
     let mut head = bytes.iter().filter(|byte| !byte.is_ascii_whitespace());
     let file: File = match (head.next(), head.next()) {
-        (Some(b'{'), Some(b'"')) => serde_json::from_slice(bytes).map_err(|e| e.to_string())?,
+        (Some(b'{'), Some(b'"')) => serde_json::from_slice(&json::quoted(bytes)).map_err(|e| e.to_string())?,
         (Some(b'{'), _) => ubj::from_bytes(bytes).map_err(|e| e.to_string())?,
         _ => return Err("expected an XGBoost model, JSON or UBJ, which begins with {".to_owned()),
     };
@@ -165,7 +166,9 @@ fn linear(model: &Model, width: usize, base: &[f64]) -> Result<Linear, String> {
     }
     let at = |column: usize, target: usize| f64::from(model.weights[column * targets + target]);
     let weights = (0..targets).flat_map(|target| (0..width).map(move |column| (column, target)));
-    let bias = base.iter().enumerate().map(|(target, base)| Precision::F32.cut(at(width, target) + base));
+    // The library adds the first target's base score to every target's sum, also where each has one of its own.
+    let base = base.first().copied().unwrap_or(0.0);
+    let bias = (0..targets).map(|target| Precision::F32.cut(at(width, target) + base));
     let linear = Linear {
         width,
         targets,

@@ -30,7 +30,7 @@ impl TreeFile {
             }
             let place = nodes.len();
             link(&mut nodes, parent, place);
-            let cover = f64::from(self.sum_hessian.get(at).copied().unwrap_or(0.0));
+            let cover = self.sum_hessian.get(at).map_or(0.0, |cover| f64::from(cover.0));
             if self.left_children[at] == -1 {
                 let weights = self.weights(at, forest, feeds)?;
                 nodes.push(Node::Leaf(Leaf { weights, id: small(at), cover }));
@@ -39,7 +39,7 @@ impl TreeFile {
             let set = sets.get(at).copied().unwrap_or(u32::MAX);
             // A set's members go right, numbers below the threshold left.
             let (test, left_is_yes) = if set == u32::MAX {
-                (Test::Lt(f64::from(self.split_conditions[at])), true)
+                (Test::Lt(f64::from(self.split_conditions[at].0)), true)
             } else {
                 (Test::In(set), false)
             };
@@ -111,7 +111,7 @@ impl TreeFile {
         let scaled = |value: f32| f64::from(feeds.scale.map_or(value, |scale| value * scale));
         let size = self.tree_param.size_leaf_vector.0;
         if size <= 1 {
-            forest.weights.push(Weight { target: feeds.target, value: scaled(self.split_conditions[at]) });
+            forest.weights.push(Weight { target: feeds.target, value: scaled(self.split_conditions[at].0) });
         } else {
             if size != forest.targets {
                 return Err(format!("leaves of {size} numbers, the model has {} targets", forest.targets));
@@ -125,7 +125,7 @@ impl TreeFile {
             let place = place.and_then(|place| place.checked_mul(size));
             let part = place.and_then(|place| list.get(place..place.checked_add(size)?));
             let part = part.ok_or_else(|| format!("node {at}: its {size} numbers are not there"))?;
-            forest.weights.extend((0..).zip(part).map(|(target, value)| Weight { target, value: scaled(*value) }));
+            forest.weights.extend((0..).zip(part).map(|(target, value)| Weight { target, value: scaled(value.0) }));
         }
         Ok((from, small(forest.weights.len())))
     }

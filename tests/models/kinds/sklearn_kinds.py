@@ -73,13 +73,20 @@ def ask(model, x, taken, classifier):
         return table
 
     given = x[taken]
+    if not classifier and hasattr(model, "decision_function"):
+        return {"label": full(model.predict(given)), "scores": full(model.decision_function(given))}
     if not classifier:
         return {"variable": full(model.transform(given) if not hasattr(model, "predict") else model.predict(given))}
-    values = model.predict_proba(given) if hasattr(model, "predict_proba") else model.decision_function(given)
+    if hasattr(model, "predict_proba"):
+        values = model.predict_proba(given)
+    else:
+        values = model.decision_function(given)
+        # Of two classes a support vector machine's file gives both scores, the first with the library's sign.
+        values = np.stack([values, -values], 1) if values.ndim == 1 and isinstance(model, (SVC, NuSVC)) else values
     return {"label": full(model.predict(given)), "probabilities": full(values)}
 
 
-def numbers(c, model, target, *, width=8, missing=0.0, double=False, options=None, differs=None, compare=True, rows=None, score="auto", opset=None, kept=None, **data_options):
+def numbers(c, model, target, *, width=8, missing=0.0, double=False, options=None, differs=None, compare=True, rows=None, score="auto", opset=None, kept=None, may_refuse=None, **data_options):
     """A model on one matrix X."""
     data = c.data(width=width, missing=missing, **data_options)
     if kept is not None:
@@ -110,7 +117,7 @@ def numbers(c, model, target, *, width=8, missing=0.0, double=False, options=Non
         score = (names[-1], 1) if classifier and len(model.classes_) == 2 and hasattr(model, "predict_proba") else None if classifier else (names[0], 0)
         if native and not classifier and native[names[0]].shape[1] != 1:
             score = None
-    finish(c, onnx_model, {"X": asked}, LIBRARY, native=native, differs=differs, score=score)
+    finish(c, onnx_model, {"X": asked}, LIBRARY, native=native, differs=differs, score=score, **({"may-refuse": may_refuse} if may_refuse else {}))
 
 
 def binary(data): return data.binary
@@ -164,7 +171,7 @@ def sklearn_gamma(c): numbers(c, GammaRegressor(), lambda d: d.positive, kept=la
 @kind
 def sklearn_tweedie(c): numbers(c, TweedieRegressor(power=1.5), lambda d: d.counts, kept=lambda x: np.clip(x, -5, 5))
 @kind
-def sklearn_ridge_classifier(c): numbers(c, RidgeClassifier(), binary, options=TENSOR, compare=False, score=None)
+def sklearn_ridge_classifier(c): numbers(c, RidgeClassifier(), binary, options=TENSOR, score=None)
 @kind
 def sklearn_sgd(c): numbers(c, SGDClassifier(loss="log_loss", random_state=1), binary, options=TENSOR)
 @kind
@@ -172,9 +179,9 @@ def sklearn_sgd_huber(c): numbers(c, SGDClassifier(loss="modified_huber", random
 @kind
 def sklearn_sgd_regressor(c): numbers(c, SGDRegressor(random_state=1), signal, kept=lambda x: np.clip(x, -5, 5))
 @kind
-def sklearn_perceptron(c): numbers(c, Perceptron(random_state=1), classes, options=TENSOR, compare=False, score=None)
+def sklearn_perceptron(c): numbers(c, Perceptron(random_state=1), classes, options=TENSOR, score=None)
 @kind
-def sklearn_linear_svc(c): numbers(c, LinearSVC(random_state=1), classes, compare=False, score=None)
+def sklearn_linear_svc(c): numbers(c, LinearSVC(random_state=1), classes, score=None)
 @kind
 def sklearn_linear_svr(c): numbers(c, LinearSVR(random_state=1), signal)
 @kind
@@ -270,33 +277,33 @@ def sklearn_ada_boost_regressor(c): numbers(c, AdaBoostRegressor(n_estimators=10
 @kind
 def sklearn_bagging(c): numbers(c, BaggingClassifier(DecisionTreeClassifier(max_depth=5), n_estimators=5, random_state=1), binary, options=TENSOR)
 @kind
-def sklearn_isolation_forest(c): numbers(c, IsolationForest(n_estimators=20, random_state=1), None, compare=False, score=None, opset={"": 20, "ai.onnx.ml": 3})
+def sklearn_isolation_forest(c): numbers(c, IsolationForest(n_estimators=20, random_state=1), None, score=None, opset={"": 20, "ai.onnx.ml": 3})
 @kind
 def sklearn_isolation_forest_samples(c): numbers(c, IsolationForest(n_estimators=20, random_state=1), None, options={"score_samples": True}, compare=False, score=None, opset={"": 20, "ai.onnx.ml": 3})
 
 # Kernels, neighbours, networks, Bayes.
 @kind
-def sklearn_svc(c): numbers(c, SVC(), classes, compare=False, score=None, options=TENSOR)
+def sklearn_svc(c): numbers(c, SVC(), classes, score=None, options=TENSOR)
 @kind
 def sklearn_svc_probability(c): numbers(c, SVC(probability=True, random_state=1), binary, options=TENSOR, differs="probabilities by another method of coupling")
 @kind
 def sklearn_svc_probability_multiclass(c): numbers(c, SVC(probability=True, random_state=1), classes, options=TENSOR, differs="probabilities by another method of coupling")
 @kind
-def sklearn_svc_poly(c): numbers(c, SVC(kernel="poly", degree=2, coef0=1), binary, compare=False, score=None, options=TENSOR, kept=lambda x: np.clip(x, -5, 5))
+def sklearn_svc_poly(c): numbers(c, SVC(kernel="poly", degree=2, coef0=1), binary, score=None, options=TENSOR, kept=lambda x: np.clip(x, -5, 5))
 @kind
-def sklearn_svc_linear_texts(c): numbers(c, SVC(kernel="linear"), texts, compare=False, score=None, options=TENSOR, kept=lambda x: np.clip(x, -5, 5))
+def sklearn_svc_linear_texts(c): numbers(c, SVC(kernel="linear"), texts, score=None, options=TENSOR, kept=lambda x: np.clip(x, -5, 5))
 @kind
-def sklearn_nu_svc_sigmoid(c): numbers(c, NuSVC(kernel="sigmoid", nu=0.2), binary, compare=False, score=None, options=TENSOR, kept=lambda x: np.clip(x, -5, 5))
+def sklearn_nu_svc_sigmoid(c): numbers(c, NuSVC(kernel="sigmoid", nu=0.2), binary, score=None, options=TENSOR, kept=lambda x: np.clip(x, -5, 5))
 @kind
 def sklearn_svr(c): numbers(c, SVR(), signal, differs="a sum in f32 that nearly cancels")
 @kind
-def sklearn_one_class_svm(c): numbers(c, OneClassSVM(nu=0.1), None, compare=False, score=None)
+def sklearn_one_class_svm(c): numbers(c, OneClassSVM(nu=0.1), None, differs="a sum in f32 that nearly cancels", score=None)
 @kind
-def sklearn_neighbors(c): numbers(c, KNeighborsClassifier(5), classes, options=TENSOR, differs="ties among neighbours", kept=lambda x: np.clip(x, -5, 5))
+def sklearn_neighbors(c): numbers(c, KNeighborsClassifier(5), classes, options=TENSOR, differs="ties among neighbours", kept=lambda x: np.clip(x, -5, 5), may_refuse="subgraphs")
 @kind
-def sklearn_neighbors_regressor(c): numbers(c, KNeighborsRegressor(5, weights="distance"), signal, differs="distances of f32", kept=lambda x: np.clip(x, -5, 5))
+def sklearn_neighbors_regressor(c): numbers(c, KNeighborsRegressor(5, weights="distance"), signal, differs="distances of f32", kept=lambda x: np.clip(x, -5, 5), may_refuse="subgraphs")
 @kind
-def sklearn_local_outlier_factor(c): numbers(c, LocalOutlierFactor(novelty=True), None, compare=False, score=None, kept=lambda x: np.clip(x, -5, 5))
+def sklearn_local_outlier_factor(c): numbers(c, LocalOutlierFactor(novelty=True), None, score=None, kept=lambda x: np.clip(x, -5, 5), may_refuse="subgraphs")
 @kind
 def sklearn_mlp(c): numbers(c, MLPClassifier((16, 8), max_iter=60, random_state=1), binary, options=TENSOR)
 @kind
@@ -314,7 +321,7 @@ def sklearn_complement_nb(c): numbers(c, ComplementNB(), classes, options=TENSOR
 @kind
 def sklearn_gaussian_mixture(c): numbers(c, GaussianMixture(3, random_state=1), None, compare=False, score=None, kept=lambda x: np.clip(x, -5, 5))
 @kind
-def sklearn_gaussian_process(c): numbers(c, GaussianProcessRegressor(alpha=0.1), signal, rows=lambda d: d.x[:60], differs="a sum of 120 terms in f32 that nearly cancel")
+def sklearn_gaussian_process(c): numbers(c, GaussianProcessRegressor(alpha=0.1), signal, rows=lambda d: d.x[:60], differs="a sum of 120 terms in f32 that nearly cancel", may_refuse="subgraphs")
 
 # Of several models.
 @kind
@@ -443,4 +450,4 @@ def sklearn_dict_vectorizer(c):
     from skl2onnx.common.data_types import DictionaryType
     onnx_model = convert_sklearn(model, initial_types=[("X", DictionaryType(StringTensorType([1]), FloatTensorType([1])))], options={id(model.steps[-1][1]): TENSOR})
     c.path("model.onnx").write_bytes(onnx_model.SerializeToString())
-    c.write(["model.onnx"], {"X": [0.5]}, library=LIBRARY, **{"must-refuse": "map"})
+    c.write(["model.onnx"], {"X": [0.5]}, library=LIBRARY, **{"must-refuse": "tensor"})

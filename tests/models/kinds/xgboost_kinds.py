@@ -130,8 +130,6 @@ def xgboost_exact(c): case(c, **by("binary"), objective="binary:logistic", tree_
 @kind
 def xgboost_one_leaf(c): case(c, **by("binary"), objective="binary:logistic", min_child_weight=1e9, rounds=3)
 @kind
-def xgboost_no_rounds(c): case(c, **by("binary"), objective="binary:logistic", rounds=0)
-@kind
 def xgboost_trees_2000(c): case(c, **by("binary"), objective="binary:logistic", max_depth=2, eta=0.02, rounds=2000)
 @kind
 def xgboost_named(c): case(c, **by("binary"), objective="binary:logistic", names=["amount", "ratio 7d", "a_b", "UPPER", "ünï", "x-1", "7", "f0"])
