@@ -20,6 +20,7 @@ mod objective;
 mod order;
 mod plan;
 mod run;
+mod shap;
 mod tables;
 mod walk;
 
@@ -34,4 +35,5 @@ pub use native::{Body, Kind, Native, are_generic};
 pub use native_plan::{Gives, NativePlan, NativeScratch};
 pub use objective::Objective;
 pub use plan::{Options, TreePlan, TreeScratch, Way};
+pub use shap::{BaselineScratch, BaselineShap, PathScratch, PathShap};
 pub use walk::naive;
