@@ -36,7 +36,7 @@ fn main() {
 fn network(dir: &Path, widths: &[usize]) {
     let name = widths.iter().map(ToString::to_string).collect::<Vec<_>>().join("-");
     let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(1);
-    let rows: Vec<f32> = (0..256 * widths[0]).map(|_| rng.random_range(-2.0f32..2.0)).collect();
+    let rows: Vec<f64> = (0..256 * widths[0]).map(|_| rng.random_range(-2.0f64..2.0)).collect();
     let mut out = vec![0.0; 256];
     for kernel in Kernel::available() {
         let options = LoadOptions { kernel: Some(kernel), ..LoadOptions::default() };
@@ -47,9 +47,10 @@ fn network(dir: &Path, widths: &[usize]) {
         print_row(&name, kernel.name(), costs);
     }
     let (_, reference) = load_with_reference(dir, &LoadOptions::default()).expect("the bundle just written");
+    let reference = reference.expect("a network of tensors");
     let costs = BATCHES.map(|batch| {
         micros_a_row(batch, || {
-            std::hint::black_box(reference.score(&rows[..batch * widths[0]], widths[0]).expect("Candle runs it"));
+            std::hint::black_box(reference.run(&rows[..batch * widths[0]], widths[0]).expect("Candle runs it"));
         })
     });
     print_row(&name, "candle", costs);

@@ -85,6 +85,7 @@ fn append(builder: &mut BatchBuilder, count: u64, log_ms: u64) -> Result<(), Sto
             model_sha256: &SHA,
             decided_ms: 1_800_000_000_000 + (log_ms % 1_000_000) as i64,
             log_ms,
+            shadow: None,
         })?;
     }
     Ok(())

@@ -79,7 +79,7 @@ complete -c verdictd -n "__fish_verdictd_using_subcommand bench" -l bundle -d 'T
 complete -c verdictd -n "__fish_verdictd_using_subcommand bench" -l json -d 'Print JSON'
 complete -c verdictd -n "__fish_verdictd_using_subcommand bench" -s h -l help -d 'Print help'
 complete -c verdictd -n "__fish_verdictd_using_subcommand score" -l bundle -d 'The bundle that scores' -r -F
-complete -c verdictd -n "__fish_verdictd_using_subcommand score" -l model -d 'A bare model file instead. No format of this version can be scored without a bundle, and it says so' -r -F
+complete -c verdictd -n "__fish_verdictd_using_subcommand score" -l model -d 'A bare model file instead: ONNX, LightGBM\'s text, XGBoost\'s JSON or UBJSON' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand score" -l format -d 'Where neither the name nor the first byte of FILE says it' -r -f -a "ndjson\t''
 csv\t''"
 complete -c verdictd -n "__fish_verdictd_using_subcommand score" -l id -d 'Where an event\'s id stands; of a CSV without such a column the number of the record is taken' -r
@@ -89,6 +89,7 @@ complete -c verdictd -n "__fish_verdictd_using_subcommand score" -l source -d 'T
 complete -c verdictd -n "__fish_verdictd_using_subcommand score" -l public-key -d 'A minisign public key that must have signed the bundle' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand score" -l rows -d 'The CSV\'s columns are the model\'s inputs themselves'
 complete -c verdictd -n "__fish_verdictd_using_subcommand score" -l features -d 'Add the row of features, by name'
+complete -c verdictd -n "__fish_verdictd_using_subcommand score" -l leaves -d 'With --rows: add the leaf that the row reaches in each tree, as the model\'s library numbers them'
 complete -c verdictd -n "__fish_verdictd_using_subcommand score" -s h -l help -d 'Print help'
 complete -c verdictd -n "__fish_verdictd_using_subcommand simulate" -l days -d 'Whole days to write, about 10,000 events each; with the days skipped at most 3650' -r
 complete -c verdictd -n "__fish_verdictd_using_subcommand simulate" -l seed -d 'The same seed gives the same events, byte for byte' -r
@@ -119,6 +120,7 @@ complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from events" -l dir -d 'The state-dir, instead of the config\'s' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from events" -l config -d 'The config; conf.d/*.toml beside it is laid over it' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from events" -l from -d 'The first sequence to print' -r
+complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from events" -l shadow -d 'With what the shadow model said of each: the member shadow, null where there is nothing'
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from events" -s h -l help -d 'Print help'
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from forget-sink" -l dir -d 'The state-dir, instead of the config\'s' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from forget-sink" -l config -d 'The config; conf.d/*.toml beside it is laid over it' -r -F
@@ -142,21 +144,31 @@ complete -c verdictd -n "__fish_verdictd_using_subcommand quarantine; and __fish
 complete -c verdictd -n "__fish_verdictd_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "list" -d 'One line an entry, the oldest first'
 complete -c verdictd -n "__fish_verdictd_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "show" -d 'The bytes of one entry as they came, on stdout; what is known of it, on stderr'
 complete -c verdictd -n "__fish_verdictd_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from inspect use verify help" -s h -l help -d 'Print help'
-complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from inspect use verify help" -f -a "inspect" -d 'What it needs and costs'
-complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from inspect use verify help" -f -a "use" -d 'Point model.bundle to another bundle, and have the running daemon take it'
-complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from inspect use verify help" -f -a "verify" -d 'Check hash, signature, parity vectors, memory, and the plan against the reference'
-complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from inspect use verify help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect rollback use verify help" -s h -l help -d 'Print help'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect rollback use verify help" -f -a "history" -d 'Which model was in use when'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect rollback use verify help" -f -a "inspect" -d 'What it needs and costs'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect rollback use verify help" -f -a "rollback" -d 'Go back to the bundle that was in use before, also where it is the older one'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect rollback use verify help" -f -a "use" -d 'Point model.bundle to another bundle, and have the running daemon take it'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect rollback use verify help" -f -a "verify" -d 'Check hash, signature, parity vectors, memory, and the plan against the reference'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect rollback use verify help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from history" -l dir -d 'The state-dir, instead of the config\'s' -r -F
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from history" -l config -d 'The config; conf.d/*.toml beside it is laid over it' -r -F
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from history" -l json -d 'Print JSON for scripts'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from history" -s h -l help -d 'Print help'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from inspect" -l public-key -d 'A minisign public key that must have signed it' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from inspect" -l json -d 'Print JSON for scripts'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from rollback" -l config -d 'The config; conf.d/*.toml beside it is laid over it' -r -F
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from rollback" -s h -l help -d 'Print help'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from use" -l config -d 'The config; conf.d/*.toml beside it is laid over it' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from use" -l no-reload -d 'Change the link alone: the daemon takes it at its next reload or start'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from use" -s h -l help -d 'Print help'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from verify" -l public-key -d 'A minisign public key that must have signed it' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from verify" -l json -d 'Print JSON for scripts'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from help" -f -a "history" -d 'Which model was in use when'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from help" -f -a "inspect" -d 'What it needs and costs'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from help" -f -a "rollback" -d 'Go back to the bundle that was in use before, also where it is the older one'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from help" -f -a "use" -d 'Point model.bundle to another bundle, and have the running daemon take it'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from help" -f -a "verify" -d 'Check hash, signature, parity vectors, memory, and the plan against the reference'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -180,6 +192,8 @@ complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "forget-sink" -d 'Drop the cursor of a sink that is no longer configured; the daemon must be stopped'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "list" -d 'One line an entry, the oldest first'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "show" -d 'The bytes of one entry as they came, on stdout; what is known of it, on stderr'
+complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from model" -f -a "history" -d 'Which model was in use when'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from model" -f -a "inspect" -d 'What it needs and costs'
+complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from model" -f -a "rollback" -d 'Go back to the bundle that was in use before, also where it is the older one'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from model" -f -a "use" -d 'Point model.bundle to another bundle, and have the running daemon take it'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from model" -f -a "verify" -d 'Check hash, signature, parity vectors, memory, and the plan against the reference'

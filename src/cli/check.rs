@@ -30,6 +30,7 @@ struct Report {
     memory: MemoryPlan,
     disk: DiskPlan,
     model: Inspection,
+    shadow: Option<Inspection>,
 }
 
 pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
@@ -54,8 +55,9 @@ pub(super) fn faults(file: &Path) -> Option<Problems> {
 }
 
 fn report(file: &Path) -> Result<Report, Problems> {
-    let (loaded, Built { bundle, memory, disk }) = examine(file)?;
-    Ok(Report { loaded, memory, disk, model: Inspection::of(&bundle, WAVE_EVENTS_MAX) })
+    let (loaded, Built { bundle, shadow, memory, disk, .. }) = examine(file)?;
+    let shadow = shadow.map(|shadow| Inspection::of(&shadow, WAVE_EVENTS_MAX));
+    Ok(Report { loaded, memory, disk, model: Inspection::of(&bundle, WAVE_EVENTS_MAX), shadow })
 }
 
 fn as_json(result: &Result<Report, Problems>) -> Value {
@@ -71,6 +73,7 @@ fn as_json(result: &Result<Report, Problems>) -> Value {
                 "memory": report.memory.json(),
                 "disk": report.disk.json(),
                 "model": report.model,
+                "shadow": report.shadow,
                 "config": report.loaded.settings.iter().map(setting).collect::<Map<_, _>>(),
             })
         }
@@ -78,7 +81,7 @@ fn as_json(result: &Result<Report, Problems>) -> Value {
 }
 
 fn as_text(report: &Report) -> String {
-    let Report { loaded, memory, disk, model } = report;
+    let Report { loaded, memory, disk, model, shadow } = report;
     let files = loaded.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>();
     let window = loaded.config.dedup.window;
     let events = memory.index_events();
@@ -94,6 +97,10 @@ fn as_text(report: &Report) -> String {
          beyond that it holds the newest {events} events.\n\nDisk\n{disk}\nModel\n"
     ));
     lines.extend(model.to_string().lines().map(|line| format!("  {line}\n")));
+    if let Some(shadow) = shadow {
+        lines.push("\nShadow\n".to_owned());
+        lines.extend(shadow.to_string().lines().map(|line| format!("  {line}\n")));
+    }
     lines.push("\nConfig in effect\n".to_owned());
     lines.extend(
         loaded.settings.iter().map(|s| format!("  {:width$}  {:value_width$}  {}\n", s.key, value(s), s.origin)),

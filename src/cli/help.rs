@@ -134,6 +134,8 @@ Examples:
   verdictd store verify --dir /srv/old-disk/verdictd
   # the verdicts from sequence 1000 on, as NDJSON
   verdictd store events --from 1000
+  # with what the shadow model said of each
+  verdictd store events --shadow
   # verdicts kept for a sink that is gone for good
   systemctl stop verdictd && sudo -u verdictd verdictd store forget-sink bank && systemctl start verdictd";
 
@@ -153,7 +155,9 @@ Examples:
 pub(super) const MODEL: &str = "\
 Looks at a model bundle: a folder with model.toml, the weights and, where it has them, parity vectors and a signature. \
 `verify` exits 1 where the bundle would be refused, and says why. `use` points `model.bundle`, which must be a symbolic \
-link, to another bundle and has the running daemon take it; if that is refused, the link is put back.";
+link, to another bundle and has the running daemon take it; if that is refused, the link is put back. `history` tells \
+which model was in use when, as the store has it, and `rollback` points the link back to the bundle that was in use \
+before, also where that is the older one, which with a public key nothing else may do.";
 pub(super) const MODEL_EXAMPLES: &str = "\
 Examples:
   # what it computes, and what it costs
@@ -162,7 +166,9 @@ Examples:
   verdictd model verify --public-key /etc/verdictd/models.pub /srv/models/card-fraud-2
   # from now on; and back again
   verdictd model use /srv/models/card-fraud-2
-  verdictd model use /usr/share/verdictd/models/card-fraud";
+  verdictd model rollback
+  # which was in use when
+  verdictd model history";
 
 pub(super) const BENCH: &str = "\
 Measures what this box does: the real daemon with a Unix socket in and a file sink out, on a private folder, and beside \

@@ -1,6 +1,6 @@
 //! `verdictd model`: what a bundle is, what it needs, and whether it is whole.
 
-use super::{ExitCode, Failure, output::Output, use_model};
+use super::{ExitCode, Failure, history, output::Output, pack, rollback, store::StoreArgs, use_model};
 use crate::config::Problems;
 use crate::model::{LoadOptions, ModelError, inspect, verify};
 use crate::service::manifest_faults;
@@ -9,8 +9,14 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ModelCommand {
+    /// Which model was in use when
+    History(StoreArgs),
     /// What it needs and costs
     Inspect(ModelArgs),
+    /// Make a bundle of a bare model file
+    Pack(pack::PackArgs),
+    /// Go back to the bundle that was in use before, also where it is the older one
+    Rollback(rollback::RollbackArgs),
     /// Point model.bundle to another bundle, and have the running daemon take it
     Use(use_model::UseArgs),
     /// Check hash, signature, parity vectors, memory, and the plan against the reference
@@ -19,8 +25,8 @@ pub(super) enum ModelCommand {
 
 #[derive(Args, Debug)]
 pub(super) struct ModelArgs {
-    /// The bundle
-    #[arg(value_name = "DIR")]
+    /// The bundle, or a bare model file
+    #[arg(value_name = "DIR|FILE")]
     bundle: PathBuf,
     /// A minisign public key that must have signed it
     #[arg(long, value_name = "FILE")]
@@ -40,6 +46,9 @@ impl ModelArgs {
 pub(super) fn run(command: &ModelCommand) -> Result<(), Failure> {
     let mut out = Output::new();
     match command {
+        ModelCommand::History(args) => return history::run(args),
+        ModelCommand::Pack(args) => return pack::run(args),
+        ModelCommand::Rollback(args) => return rollback::run(args),
         ModelCommand::Use(args) => return use_model::run(args),
         ModelCommand::Inspect(args) => {
             let inspection = inspect(&args.bundle, &args.options()).map_err(|error| failure(&error))?;
@@ -61,10 +70,13 @@ pub(super) fn run(command: &ModelCommand) -> Result<(), Failure> {
                     0 => "no parity vectors".to_owned(),
                     rows => format!("{rows} parity vectors within {:.1e}", found.inspection.parity_worst),
                 };
+                let plan = found
+                    .plan_worst
+                    .map_or_else(String::new, |worst| format!("; plan and reference within {worst:.1e}"));
                 let signed = if found.signed { "signature good" } else { "signature not asked for" };
                 out.line(&format!(
-                    "{}@{}: good: hash, shapes and values; {signed}; {parity}; plan and reference within {:.1e}",
-                    found.inspection.name, found.inspection.version, found.plan_worst
+                    "{}@{}: good: hash, shapes and values; {signed}; {parity}{plan}",
+                    found.inspection.name, found.inspection.version
                 ))?;
             }
         }

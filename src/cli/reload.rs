@@ -28,7 +28,7 @@ pub(super) struct ReloadArgs {
 
 pub(super) fn run(args: &ReloadArgs) -> Result<(), Failure> {
     let mut out = Output::new();
-    let report = match (ask(&args.config.config), main_process()) {
+    let report = match (ask(&args.config.config, None), main_process()) {
         (Err(Failure { code: ExitCode::DoesNotHold | ExitCode::Config, message }), Some(daemon)) => {
             return by_signal(&args.config.config, daemon, &message, out);
         }
@@ -61,11 +61,12 @@ fn by_signal(file: &Path, daemon: Pid, why: &str, mut out: Output<'_>) -> Result
     out.finish()
 }
 
-/// Asks the daemon whose config this is, and waits for what comes of it.
+/// Asks the daemon whose config this is, and waits for what comes of it. `back_to`: the SHA-256 of the one manifest that
+/// it is to take, also where that is older than what was in use.
 ///
 /// # Errors
 /// When the config is at fault (then the daemon is not asked), has no admin socket to ask on, or nobody answers there.
-pub(super) fn ask(file: &Path) -> Result<Value, Failure> {
+pub(super) fn ask(file: &Path, back_to: Option<&str>) -> Result<Value, Failure> {
     // The bundle is looked at by the daemon; where the config itself is at fault, all faults are said here.
     let config = load(file).map_err(|problems| check::faults(file).unwrap_or(problems))?.config;
     if !matches!(config.admin.listen, Listen::Unix(_)) {
@@ -78,8 +79,10 @@ pub(super) fn ask(file: &Path) -> Result<Value, Failure> {
     options.answer_timeout = RELOAD_WAIT_MAX;
     let silent = |error: &dyn std::fmt::Display| Failure::does_not_hold(format!("{error}; is the daemon running?"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| silent(&error))?;
+    let query = back_to.map(|sha256| format!("?back-to={sha256}")).unwrap_or_default();
+    let path = format!("/v1/reload{query}");
     let answered =
-        runtime.block_on(async { Client::new(options)?.post("/v1/reload", "application/json", Bytes::new()).await });
+        runtime.block_on(async { Client::new(options)?.post(&path, "application/json", Bytes::new()).await });
     let answered = answered.map_err(|error| silent(&error))?;
     match serde_json::from_slice::<Value>(&answered.body) {
         Ok(report) if report["ok"].is_boolean() => Ok(report),

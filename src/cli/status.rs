@@ -30,12 +30,10 @@ pub(super) struct StatusArgs {
 }
 
 pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
-    let mut options = match &args.to {
-        Some(address) => ClientOptions::new(address.clone()),
-        None => options(&load(&args.config.config)?.config)?,
+    let status = match &args.to {
+        Some(address) => fetch(ClientOptions::new(address.clone()))?,
+        None => ask(&load(&args.config.config)?.config)?,
     };
-    options.answer_timeout = ANSWER_WAIT_MAX;
-    let status = fetch(options)?;
     let mut out = Output::new();
     if args.json {
         out.json(&status)?;
@@ -46,6 +44,26 @@ pub(super) fn run(args: &StatusArgs) -> Result<(), Failure> {
         }
     }
     out.finish()
+}
+
+/// What the daemon of this config says of itself.
+pub(super) fn ask(config: &Config) -> Result<Value, Failure> {
+    fetch(options(config)?)
+}
+
+/// The shadow's line, if there is one.
+fn shadow(shadow: &Value) -> Option<String> {
+    let text = |name: &str| shadow[name].as_str().unwrap_or("-");
+    let (events, agreed) = (shadow["events"].as_u64()?, shadow["agreed"].as_u64()?);
+    let number = |name: &str| shadow[name].as_f64().map_or_else(|| "-".to_owned(), |number| format!("{number:.4}"));
+    let took = shadow["row-seconds"].as_f64().map_or_else(|| "-".to_owned(), |took| format!("{:.1}", took * 1e6));
+    let (difference, drift) = (number("score-difference"), number("score-drift"));
+    Some(format!(
+        "{}@{} {}: {agreed} of {events} decided alike, scores apart by {difference}, drift {drift}, {took} µs an event",
+        text("name"),
+        text("version"),
+        text("state"),
+    ))
 }
 
 /// How to reach the admin listener of this config.
@@ -65,7 +83,8 @@ pub(super) fn options(config: &Config) -> Result<ClientOptions, Failure> {
     Ok(options)
 }
 
-fn fetch(options: ClientOptions) -> Result<Value, Failure> {
+fn fetch(mut options: ClientOptions) -> Result<Value, Failure> {
+    options.answer_timeout = ANSWER_WAIT_MAX;
     let address = options.address.clone();
     let silent = |error: &dyn std::fmt::Display| Failure::does_not_hold(format!("{error}; is the daemon running?"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| silent(&error))?;
@@ -95,6 +114,7 @@ fn as_text(status: &Value, now: Timestamp) -> String {
         ("daemon", format!("{ready}; {instance}, process {pid}, version {version}, up {up}")),
         ("model", format!("{}@{}, sha256 {}", text(&model["name"]), text(&model["version"]), text(&model["sha256"]))),
     ];
+    lines.extend(shadow(&status["shadow"]).map(|line| ("shadow", line)));
     for source in list("sources") {
         let counts = ["accepted", "duplicate", "conflict", "quarantined", "refused"];
         let counts = counts.map(|name| format!("{} {name}", count(&source[name])));

@@ -4,11 +4,12 @@
 use super::{ConfigArg, Failure, output::Output};
 use crate::{
     config::load,
+    model::hex_text,
     store::{
-        StoreError, forget_sink,
+        Shadowed, StoreError, forget_sink,
         inspect::{Inspector, Report},
     },
-    verdict::write_json,
+    verdict::{write_json, write_json_string, write_score},
 };
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
@@ -45,6 +46,9 @@ pub(super) struct EventsArgs {
     /// The first sequence to print
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     from: u64,
+    /// With what the shadow model said of each: the member shadow, null where there is nothing
+    #[arg(long)]
+    shadow: bool,
 }
 
 /// Which store.
@@ -124,6 +128,9 @@ pub(super) fn run(command: &StoreCommand) -> Result<(), Failure> {
             inspector.events(args.from, |record| {
                 line.clear();
                 write_json(&record.verdict, &mut line);
+                if args.shadow {
+                    add_shadow(record.shadow.as_ref(), &mut line);
+                }
                 line.push(b'\n');
                 written = out.bytes(&line);
                 if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -137,6 +144,24 @@ pub(super) fn run(command: &StoreCommand) -> Result<(), Failure> {
             out.finish()
         }
     }
+}
+
+/// Adds a last member to the object that the line is.
+fn add_shadow(shadow: Option<&Shadowed<'_>>, line: &mut Vec<u8>) {
+    line.pop();
+    line.extend_from_slice(b",\"shadow\":");
+    if let Some(shadow) = shadow {
+        line.extend_from_slice(b"{\"decision\":");
+        write_json_string(shadow.decision, line);
+        line.extend_from_slice(b",\"score\":");
+        write_score(shadow.score, line);
+        line.extend_from_slice(b",\"model\":");
+        write_json_string(shadow.model, line);
+        line.extend_from_slice(format!(",\"model-sha256\":\"{}\"}}", hex_text(shadow.model_sha256)).as_bytes());
+    } else {
+        line.extend_from_slice(b"null");
+    }
+    line.push(b'}');
 }
 
 /// Returns where the cursor stood.

@@ -85,7 +85,7 @@ pub(super) fn check(reader: &mut Reader) {
             "cert-file" | "client-ca-file" | "ca-file" => certificates(&named.path),
             "key-file" => private_key(&named.path),
             // The bundle is loaded by who can judge it.
-            "bundle" => continue,
+            "bundle" | "shadow" => continue,
             _ => read(&named.path).map(drop),
         };
         let secret =

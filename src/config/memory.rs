@@ -42,6 +42,8 @@ pub const RECORD_BYTES: u64 = 768;
 pub struct ModelCost {
     pub weights_bytes: u64,
     pub scratch_bytes: u64,
+    /// Both of a shadow model, if there is one.
+    pub shadow_bytes: u64,
 }
 
 /// The shares, in bytes. They add up to the budget.
@@ -50,6 +52,8 @@ pub struct MemoryPlan {
     pub budget: u64,
     pub process: u64,
     pub model: u64,
+    /// A second model beside the first.
+    pub shadow: u64,
     pub connections: u64,
     /// Request bodies in flight, with what is decoded from them and the answers.
     pub queues: u64,
@@ -106,6 +110,7 @@ impl MemoryPlan {
             budget,
             process: PROCESS_BYTES,
             model: model.weights_bytes.saturating_add(model.scratch_bytes),
+            shadow: model.shadow_bytes,
             connections: connections.saturating_mul(CONNECTION_BYTES),
             queues: admitted.saturating_add(admitted / 2),
             admitted,
@@ -122,8 +127,8 @@ impl MemoryPlan {
             let wanted = KAFKA_DRAIN_BYTES.saturating_mul(u64::try_from(kafka).unwrap_or(u64::MAX));
             let drain = wanted.min(rest.saturating_sub(3 * index_min));
             plan.clients += drain;
-            // A model is replaced while it is in use: its successor is loaded beside it.
-            let successor = plan.model.min((rest - drain).saturating_sub(3 * index_min));
+            // Models are replaced while they are in use: their successors are loaded beside them.
+            let successor = plan.model.saturating_add(plan.shadow).min((rest - drain).saturating_sub(3 * index_min));
             plan.model += successor;
             plan.index = rest - drain - successor;
             return Ok(plan);
@@ -163,6 +168,7 @@ impl MemoryPlan {
         vec![
             ("process", self.process, "code, stacks, runtime".to_owned()),
             ("model", self.model, "weights and scratch, and room for a successor".to_owned()),
+            ("shadow", self.shadow, "a second model's weights and scratch".to_owned()),
             ("connections", self.connections, format!("{} each", Size(CONNECTION_BYTES))),
             (
                 "queues",

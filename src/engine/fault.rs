@@ -10,3 +10,19 @@ pub fn hang() {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
+
+/// What is wrong with the shadow model: the content of the file that `VERDICTD_FAULT_SHADOW` names, if there is one.
+/// "slow" takes a while of the processor, "panic" panics.
+pub fn shadow() {
+    let Some(file) = std::env::var_os("VERDICTD_FAULT_SHADOW") else { return };
+    match std::fs::read_to_string(file).unwrap_or_default().trim() {
+        "slow" => {
+            let begun = std::time::Instant::now();
+            while begun.elapsed() < Duration::from_millis(50) {
+                std::hint::spin_loop();
+            }
+        }
+        "panic" => std::panic::resume_unwind(Box::new("asked for by a test")),
+        _ => {}
+    }
+}

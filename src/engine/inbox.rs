@@ -3,7 +3,7 @@
 use super::progress::Progress;
 use super::{Answer, Origin, WAVE_EVENTS_MAX};
 use crate::event::{EventBatch, Permit};
-use crate::store::{Chunk, Label, QuarantineEntry};
+use crate::store::{Chunk, Label, ModelUse, QuarantineEntry};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,12 +33,18 @@ pub struct Along {
     pub labels: Vec<Label>,
     /// Cursors of sinks: name, next sequence.
     pub cursors: Vec<(Arc<str>, u64)>,
+    /// Models taken into use; from which sequence on is the engine's to say.
+    pub models: Vec<ModelUse>,
 }
 
 impl Along {
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.offsets.is_empty() && self.quarantine.is_empty() && self.labels.is_empty() && self.cursors.is_empty()
+        self.offsets.is_empty()
+            && self.quarantine.is_empty()
+            && self.labels.is_empty()
+            && self.cursors.is_empty()
+            && self.models.is_empty()
     }
 
     /// Takes what another one carries; of one name the last counts.
@@ -47,6 +53,7 @@ impl Along {
         self.quarantine.append(&mut other.quarantine);
         self.labels.append(&mut other.labels);
         self.cursors.append(&mut other.cursors);
+        self.models.append(&mut other.models);
     }
 }
 

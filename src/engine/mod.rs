@@ -14,14 +14,17 @@
 //! [`Engine::failed`] resolves.
 
 mod answer;
+mod compare;
 mod counters;
 #[cfg(feature = "fault-injection")]
 mod fault;
 mod inbox;
+mod lineup;
 mod models;
 mod pending;
 mod progress;
 mod round;
+mod shadow;
 mod told;
 mod worker;
 
@@ -29,9 +32,12 @@ mod worker;
 mod tests;
 
 pub use answer::{Answer, Courier, Delivery, Outcome};
+pub use compare::{BINS, Comparison};
 pub use counters::{Counters, Origin};
 pub use inbox::{Along, Closed, Submission};
+pub use lineup::Lineup;
 pub use progress::Progress;
+pub use shadow::{Shadow, WINDOW_ROWS};
 pub use worker::{Engine, Failure, Parts};
 
 /// Events of one commit.

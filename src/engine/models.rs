@@ -1,43 +1,49 @@
-//! Which model scores a batch.
+//! Which models score a batch.
 //!
-//! A batch holds the fields that one model's features want ([`EventBatch::columns`]). A new model takes over between
-//! two submissions. What was decoded for the old one, and wants other fields than the new one, is still scored by
-//! the old: it stays as long as such a batch can come, which its handle on the columns tells.
+//! A batch holds the fields that one line-up's features want ([`EventBatch::columns`]). A new line-up takes over
+//! between two submissions. What was decoded for the old one, and wants other fields than the new one, is still scored
+//! by the old: it stays as long as such a batch can come, which its handle on the columns tells.
 
 use super::WAVE_EVENTS_MAX;
+use super::lineup::{Lineup, Scorers};
+use super::shadow::ShadowRun;
 use crate::event::{EventBatch, Pointer};
 use crate::model::{Bundle, Scorer};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Changes that wait for the leader, in order: what was decoded for one that is replaced at once must still find it.
-#[derive(Debug, Default)]
-pub(super) struct Swap(Mutex<Vec<(Arc<Bundle>, u64)>>);
+#[derive(Default)]
+pub(super) struct Swap(Mutex<Vec<(Arc<Lineup>, u64)>>);
 
 impl Swap {
-    /// From the next submission on this model scores, and the index keeps to this budget in bytes.
-    pub fn put(&self, bundle: Arc<Bundle>, index_bytes: u64) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((bundle, index_bytes));
+    /// From the next submission on these score, and the index keeps to this budget in bytes.
+    pub fn put(&self, lineup: Arc<Lineup>, index_bytes: u64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((lineup, index_bytes));
     }
 
-    pub fn take(&self) -> Vec<(Arc<Bundle>, u64)> {
+    pub fn take(&self) -> Vec<(Arc<Lineup>, u64)> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The model in use, its scorer, and models that batches may still need.
+/// The models in use, their scorers, and models that batches may still need.
 pub(super) struct Models {
+    /// The one whose verdicts count.
     pub bundle: Arc<Bundle>,
     pub scorer: Scorer,
+    pub shadow: Option<ShadowRun>,
+    lineup: Arc<Lineup>,
     /// Scores whatever it fits.
-    newest: Arc<Bundle>,
-    older: Vec<Arc<Bundle>>,
+    newest: Arc<Lineup>,
+    older: Vec<Arc<Lineup>>,
     swap: Arc<Swap>,
 }
 
 impl Models {
-    pub fn new(bundle: Arc<Bundle>, swap: Arc<Swap>) -> Self {
-        let (scorer, newest) = (bundle.scorer(WAVE_EVENTS_MAX), Arc::clone(&bundle));
-        Self { bundle, scorer, newest, older: Vec::new(), swap }
+    pub fn new(lineup: Arc<Lineup>, swap: Arc<Swap>) -> Self {
+        let Scorers { first, shadow } = lineup.take_scorers();
+        let (bundle, newest) = (Arc::clone(lineup.bundle()), Arc::clone(&lineup));
+        Self { bundle, scorer: first, shadow, lineup, newest, older: Vec::new(), swap }
     }
 
     /// The scorer anew: after a panic nothing of its buffers is trusted.
@@ -49,33 +55,54 @@ impl Models {
     /// more. Cheap where there is nothing to do.
     pub fn adopt(&mut self) -> Option<u64> {
         let mut swapped = None;
-        for (bundle, index_bytes) in self.swap.take() {
+        for (lineup, index_bytes) in self.swap.take() {
             swapped = Some(index_bytes);
             // A reload that changes something else hands in the same one again.
-            if !Arc::ptr_eq(&self.newest, &bundle) {
-                self.older.retain(|older| !Arc::ptr_eq(older, &bundle));
-                self.older.push(std::mem::replace(&mut self.newest, bundle));
+            if !Arc::ptr_eq(&self.newest, &lineup) {
+                self.older.retain(|older| !Arc::ptr_eq(older, &lineup));
+                self.older.push(std::mem::replace(&mut self.newest, lineup));
             }
         }
-        self.older.retain(|bundle| Arc::strong_count(bundle.features().pointers()) > 1);
+        self.older.retain(|lineup| Arc::strong_count(lineup.pointers()) > 1);
         swapped
     }
 
-    /// Whether the model in use is the one for this batch.
+    /// Whether newer models took over and no batch can need those in use any more.
+    pub fn is_over(&self) -> bool {
+        !Arc::ptr_eq(&self.lineup, &self.newest) && Arc::strong_count(self.lineup.pointers()) == 1
+    }
+
+    /// Fields that each event of these models' batches has.
+    pub fn fields(&self) -> usize {
+        self.lineup.pointers().len()
+    }
+
+    /// Whether the models in use are those for this batch.
     pub fn fits(&self, batch: &EventBatch) -> bool {
-        Arc::ptr_eq(&self.bundle, self.of(batch))
+        Arc::ptr_eq(&self.lineup, self.of(batch))
     }
 
-    /// Takes the model for this batch in use.
+    /// Takes the models for this batch in use.
     pub fn change(&mut self, batch: &EventBatch) {
-        self.bundle = Arc::clone(self.of(batch));
-        self.renew();
+        self.put_in(Arc::clone(self.of(batch)));
     }
 
-    /// The newest model that wants the fields that the batch holds.
-    fn of(&self, batch: &EventBatch) -> &Arc<Bundle> {
+    /// Takes the newest in use.
+    pub fn go_on(&mut self) {
+        self.put_in(Arc::clone(&self.newest));
+    }
+
+    fn put_in(&mut self, lineup: Arc<Lineup>) {
+        self.lineup = lineup;
+        self.bundle = Arc::clone(self.lineup.bundle());
+        let Scorers { first, shadow } = self.lineup.take_scorers();
+        (self.scorer, self.shadow) = (first, shadow);
+    }
+
+    /// The newest line-up that wants the fields that the batch holds.
+    fn of(&self, batch: &EventBatch) -> &Arc<Lineup> {
         let Some(columns) = &batch.columns else { return &self.newest };
-        let fits = |bundle: &&Arc<Bundle>| is_same(bundle.features().pointers(), columns);
+        let fits = |lineup: &&Arc<Lineup>| is_same(lineup.pointers(), columns);
         std::iter::once(&self.newest).chain(self.older.iter().rev()).find(fits).unwrap_or(&self.newest)
     }
 }

@@ -51,9 +51,11 @@ pub(super) struct Round {
     along: Along,
     bytes: usize,
     decided: Vec<(Box<str>, u64)>,
+    /// The sequence from which the newest models score.
+    adopted_at: u64,
     // Buffers of a wave.
     fresh: Vec<Fresh>,
-    rows: Vec<f32>,
+    rows: Vec<f64>,
     scores: Vec<f64>,
 }
 
@@ -68,6 +70,7 @@ impl Round {
         keep_payload: bool,
     ) -> Self {
         Self {
+            adopted_at: builder.next_sequence(),
             store,
             index,
             builder,
@@ -117,6 +120,11 @@ impl Round {
     pub fn adopt(&mut self) {
         if let Some(index_bytes) = self.models.adopt() {
             self.index.set_budget(index_bytes);
+            self.adopted_at = self.builder.next_sequence();
+        }
+        if self.models.is_over() {
+            self.count_decided();
+            self.models.go_on();
         }
     }
 
@@ -140,6 +148,7 @@ impl Round {
             // What was refused comes again from where the offset stands.
             along.offsets.clear();
         }
+        along.models.iter_mut().for_each(|used| used.first_sequence = self.adopted_at);
         self.bytes += along.quarantine.iter().map(|entry| entry.bytes.len()).sum::<usize>();
         self.along.append(along);
         self.answered.push(pending);
@@ -244,6 +253,9 @@ impl Round {
             pending.outcomes.push(outcome);
         }
         self.score(&pending.submission.batch);
+        if let Some(shadow) = &mut self.models.shadow {
+            shadow.score(&pending.submission.batch, self.fresh.iter().map(|fresh| fresh.item));
+        }
         self.append(&pending.submission.batch)
     }
 
@@ -329,7 +341,7 @@ impl Round {
         let start = self.rows.len();
         self.rows.resize(start + features.width(), 0.0);
         let row = self.rows.get_mut(start..).unwrap_or_default();
-        let fields = batch.fields_of(event, features.pointers().len());
+        let fields = batch.fields_of(event, self.models.fields());
         let filled = catch_unwind(AssertUnwindSafe(|| {
             features.fill(fields, &batch.text, row).map_err(|unscorable| unscorable.to_string())
         }));
@@ -393,6 +405,10 @@ impl Round {
                 }
                 (decision, Some(score))
             };
+            let beside = self.models.shadow.as_ref().and_then(|run| Some((run.shadow(), run.said(n)?)));
+            if let (Some((shadow, said)), Some(score)) = (beside, score) {
+                shadow.counts().note((decision, score), (said.decision, said.score));
+            }
             let unscorable = one.unscorable.as_deref();
             let mut reasons: [&str; 8] = [""; 8];
             let mut count = 0;
@@ -413,6 +429,7 @@ impl Round {
                 model_sha256: bundle.sha256(),
                 decided_ms,
                 log_ms,
+                shadow: beside.map(|(_, said)| said),
             })?;
             self.bytes += 48 + event.id.len() + event.key.map_or(0, Span::len);
             match self.decided.iter_mut().find(|(name, _)| &**name == decision) {

@@ -1,11 +1,11 @@
 //! The two threads that take turns: one leads (decides), the other commits.
 
 use super::inbox::{Inbox, Next, Question};
+use super::lineup::Lineup;
 use super::models::{Models, Swap};
 use super::round::{Round, Sealed};
 use super::{Along, Closed, Counters, Courier, Delivery, Origin, Submission};
 use crate::event::EventBatch;
-use crate::model::Bundle;
 use crate::store::{BatchBuilder, Chunk, Commit, Index, Store, StoreError, Writer};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -25,7 +25,7 @@ pub struct Parts {
     pub store: Arc<Store>,
     pub index: Index,
     pub writer: Writer,
-    pub bundle: Arc<Bundle>,
+    pub lineup: Arc<Lineup>,
     /// None: each answer is handed over for itself.
     pub courier: Option<Courier>,
     /// Whether the quarantine keeps records with their bytes.
@@ -90,7 +90,7 @@ impl Engine {
             parts.index,
             builder,
             clock,
-            Models::new(parts.bundle, Arc::clone(&swap)),
+            Models::new(parts.lineup, Arc::clone(&swap)),
             Arc::clone(&counters),
             parts.keep_payload,
         );
@@ -147,10 +147,10 @@ impl Engine {
         answer.await.map_err(|_| Closed)
     }
 
-    /// Has this model score what is submitted from now on, and the dedup index keep to a budget of so many bytes.
-    /// Batches whose fields were decoded for the model before are still scored by that one.
-    pub fn swap(&self, bundle: Arc<Bundle>, index_bytes: u64) {
-        self.shared.swap.put(bundle, index_bytes);
+    /// Has these models score what is submitted from now on, and the dedup index keep to a budget of so many bytes.
+    /// Batches whose fields were decoded for the models before are still scored by those.
+    pub fn swap(&self, lineup: Arc<Lineup>, index_bytes: u64) {
+        self.shared.swap.put(lineup, index_bytes);
     }
 
     /// For how long nothing has moved although something is to be decided or committed: what a watchdog looks at.
@@ -315,7 +315,7 @@ impl Shared {
             let begin = Instant::now();
             seat.tended = begin;
             if let Some(writer) = seat.writer.as_mut() {
-                let Along { offsets, quarantine, labels, cursors } = along;
+                let Along { offsets, quarantine, labels, cursors, models } = along;
                 let named = |name: Arc<str>| name.as_ref().to_owned();
                 writer.commit(&Commit {
                     chunks: chunks.to_vec(),
@@ -323,6 +323,7 @@ impl Shared {
                     quarantine,
                     labels,
                     cursors: cursors.into_iter().map(|(name, next)| (named(name), next)).collect(),
+                    models,
                     ..Commit::default()
                 })?;
             }

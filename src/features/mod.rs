@@ -35,11 +35,13 @@
 //! **Missing** is one of `"unscorable"`, `"nan"`, a number that stands for the field before the steps
 //! after a time step (so an hour, not a time), and for a lone `one-hot` or `hash` `"zeros"`.
 //!
-//! The sums are f64 and cut to f32 at the end. A value that is no finite f32 makes the event unscorable;
-//! only `missing = "nan"` puts a NaN in a row.
+//! All is computed in f64; a row is f64 too, and cut to f32 where the model's input is f32 ([`ColumnKind`]). A value that
+//! is no finite number of that kind makes the event unscorable; only `missing = "nan"` puts a NaN in a row.
 //!
 //! `window = …` features are declared in the same tables and refused by name in this version.
 
+mod column;
+mod join;
 mod read;
 mod spec;
 mod transform;
@@ -47,6 +49,8 @@ mod transform;
 #[cfg(test)]
 mod tests;
 
+pub use column::{ColumnKind, Texts};
+pub use join::union;
 pub use read::{Problem, Problems, Reader, as_number, found};
 pub use spec::{COLUMNS_MAX, FEATURES_MAX, read_features};
 
@@ -75,7 +79,7 @@ pub enum Why {
     NotCategory(&'static str),
     /// A value that `one-hot` does not list, under `unknown = "unscorable"`.
     UnknownValue,
-    /// The transforms give no finite f32.
+    /// The transforms give no finite number of the column's kind.
     NotFinite,
 }
 
@@ -137,6 +141,22 @@ impl FeatureSet {
         self.features.is_empty()
     }
 
+    /// The kinds of number that the model takes, a column each; f32 as long as no model has said otherwise.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<ColumnKind> {
+        let kinds = |feature: &Feature| vec![feature.kind.clone(); feature.columns().len()];
+        self.features.iter().flat_map(kinds).collect()
+    }
+
+    /// Has each column be of the kind that the model takes there. `kinds`: one a column, in the order of a row.
+    /// Problems name the feature that cannot give that.
+    pub fn bind(&mut self, kinds: &[ColumnKind], problems: &mut Problems) {
+        for feature in &mut self.features {
+            let columns = kinds.get(feature.columns()).unwrap_or_default();
+            feature.bind(columns, problems);
+        }
+    }
+
     /// The name of feature `n` as declared; empty where there is no such feature.
     #[must_use]
     pub fn feature(&self, n: usize) -> &str {
@@ -145,7 +165,7 @@ impl FeatureSet {
 
     /// The columns of feature `n` and the value each has at its baseline.
     #[must_use]
-    pub fn baseline(&self, n: usize) -> (Range<usize>, f32) {
+    pub fn baseline(&self, n: usize) -> (Range<usize>, f64) {
         self.features.get(n).map_or((0..0, 0.0), |feature| (feature.columns(), feature.baseline))
     }
 
@@ -155,7 +175,7 @@ impl FeatureSet {
     ///
     /// # Errors
     /// The first feature, in declared order, whose field cannot be used. The row then means nothing.
-    pub fn fill(&self, fields: &[Field], text: &str, row: &mut [f32]) -> Result<(), Unscorable<'_>> {
+    pub fn fill(&self, fields: &[Field], text: &str, row: &mut [f64]) -> Result<(), Unscorable<'_>> {
         let mut clock = Clock::default();
         for feature in &self.features {
             let field = fields.get(feature.pointer).copied().unwrap_or(Field::Missing);

@@ -2,7 +2,7 @@
 
 use super::read::found;
 use super::transform::{Feature, Head, Missing, Part, Step, Tail, whole_text};
-use super::{FeatureSet, Problems, Reader};
+use super::{ColumnKind, FeatureSet, Problems, Reader};
 use crate::event::Pointer;
 use std::sync::Arc;
 use toml::{Table, Value};
@@ -85,9 +85,7 @@ fn read_feature(
         None => (Head::Number, Vec::new(), Tail::Cut),
     };
     let missing = read_missing(&mut reader, head, problems);
-    // A baseline is a number about the model's input, which is f32.
-    #[allow(clippy::cast_possible_truncation)]
-    let baseline = reader.number("baseline", problems).unwrap_or(0.0) as f32;
+    let baseline = reader.number("baseline", problems).unwrap_or(0.0);
     reader.finish(problems);
     let pointer = pointer?;
     let at = pointers.iter().position(|other| *other == pointer).unwrap_or_else(|| {
@@ -102,6 +100,7 @@ fn read_feature(
         tail,
         missing,
         baseline,
+        kind: ColumnKind::default(),
         first_column,
     })
 }

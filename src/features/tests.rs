@@ -20,18 +20,18 @@ fn set(text: &str) -> FeatureSet {
 }
 
 /// A single feature with the given rest of its table, filled from a field of that text.
-fn fill(rest: &str, field: Field, text: &str) -> Result<Vec<f32>, String> {
+fn fill(rest: &str, field: Field, text: &str) -> Result<Vec<f64>, String> {
     let set = set(&format!("[[feature]]\nname = \"X\"\nfrom = \"/x\"\n{rest}"));
     let mut row = vec![-9.0; set.width()];
     set.fill(&[field], text, &mut row).map_err(|error| error.to_string())?;
     Ok(row)
 }
 
-fn number(rest: &str, x: f64) -> Result<Vec<f32>, String> {
+fn number(rest: &str, x: f64) -> Result<Vec<f64>, String> {
     fill(rest, Field::Number(x), "")
 }
 
-fn text(rest: &str, x: &str) -> Result<Vec<f32>, String> {
+fn text(rest: &str, x: &str) -> Result<Vec<f64>, String> {
     fill(rest, Field::Text(Span { start: 0, end: u32::try_from(x.len()).unwrap() }), x)
 }
 
@@ -42,7 +42,7 @@ fn errors(text: &str) -> Vec<String> {
 #[test]
 fn steps_are_applied_in_order_in_f64() {
     let chain = "transform = [{ log1p = true }, { standardise = { mean = 3.0, std = 2.0 } }]";
-    assert_eq!(number(chain, 100.0).unwrap(), [((101f64.ln() - 3.0) / 2.0) as f32]);
+    assert_eq!(number(chain, 100.0).unwrap(), [f64::from(((101f64.ln() - 3.0) / 2.0) as f32)]);
     assert_eq!(number("transform = [{ min-max = { min = 10, max = 20 } }]", 25.0).unwrap(), [1.5]);
     assert_eq!(number("transform = [{ clip = { min = -1, max = 1 } }]", 25.0).unwrap(), [1.0]);
     assert_eq!(number("transform = [{ clip = { min = 0 } }]", -25.0).unwrap(), [0.0]);
@@ -105,7 +105,7 @@ fn hash_spreads_texts_over_buckets_by_xxh3() {
     let list = "transform = [{ hash = { buckets = 4 } }]";
     let at = (xxhash_rust::xxh3::xxh3_64(b"5411") % 4) as usize;
     let row = text(list, "5411").unwrap();
-    assert_eq!(row.iter().sum::<f32>(), 1.0);
+    assert_eq!(row.iter().sum::<f64>(), 1.0);
     assert_eq!(row[at], 1.0);
     assert_eq!(number(list, 5411.0).unwrap(), row, "a whole number counts as its digits");
 }
@@ -124,7 +124,10 @@ fn times_give_their_parts_in_the_zone_asked_for() {
     assert_eq!(text("transform = [{ night = \"UTC\" }]", "2026-01-04T06:59:59Z").unwrap(), [1.0]);
     assert_eq!(text("transform = [{ night = \"UTC\" }]", "2026-01-04 07:00:00").unwrap(), [0.0]);
     assert_eq!(text("transform = [{ hour-of-day = \"UTC\" }]", "1969-12-31T06:00:00Z").unwrap(), [6.0]);
-    assert_eq!(number("transform = [{ hour-of-day = \"UTC\" }]", 1_525_134_011.0).unwrap(), [0.336_388_9]);
+    assert_eq!(
+        number("transform = [{ hour-of-day = \"UTC\" }]", 1_525_134_011.0).unwrap(),
+        [f64::from(0.336_388_9_f32)]
+    );
     let days = "transform = [{ day-of-week = \"UTC\" }, { one-hot = { values = [5, 6] } }]";
     assert_eq!(text(days, time).unwrap(), [0.0, 1.0]);
     assert_eq!(

@@ -1,6 +1,6 @@
 //! A feature at work: head (field to number or text), steps (number to number), tail (to columns).
 
-use super::Why;
+use super::{ColumnKind, Problems, Why};
 use crate::event::{Field, Timestamp};
 use std::io::Write;
 use std::ops::Range;
@@ -17,7 +17,9 @@ pub(super) struct Feature {
     pub tail: Tail,
     pub missing: Missing,
     /// What each of its columns has where the feature says nothing, for reasons.
-    pub baseline: f32,
+    pub baseline: f64,
+    /// What the model takes in its columns.
+    pub kind: ColumnKind,
     pub first_column: usize,
 }
 
@@ -54,7 +56,7 @@ pub(super) enum Step {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Tail {
-    /// The number itself, cut to f32.
+    /// The number itself, cut to what the model takes.
     Cut,
     OneHot {
         values: Vec<String>,
@@ -92,12 +94,12 @@ impl Feature {
     }
 
     /// Writes the feature's columns.
-    pub fn fill(&self, field: Field, text: &str, clock: &mut Clock, columns: &mut [f32]) -> Result<(), Why> {
+    pub fn fill(&self, field: Field, text: &str, clock: &mut Clock, columns: &mut [f64]) -> Result<(), Why> {
         if matches!(field, Field::Missing | Field::Null) {
             return match self.missing {
                 Missing::Unscorable => Err(Why::Missing),
                 Missing::Nan => {
-                    columns.fill(f32::NAN);
+                    columns.fill(if let ColumnKind::Text(texts) = &self.kind { texts.missing() } else { f64::NAN });
                     Ok(())
                 }
                 Missing::Zeros => {
@@ -116,23 +118,40 @@ impl Feature {
             Head::Category => {
                 let mut digits = [0; WHOLE_BYTES_MAX];
                 let category = category_of(field, text.as_bytes(), &mut digits)?;
+                if let ColumnKind::Text(texts) = &self.kind {
+                    // It came as a text, or as ASCII.
+                    columns.fill(texts.number(std::str::from_utf8(category).unwrap_or_default()));
+                    return Ok(());
+                }
                 self.tail.place(category, columns)
             }
         }
     }
 
-    fn finish(&self, mut value: f64, columns: &mut [f32]) -> Result<(), Why> {
+    /// Takes over what the model takes in its columns.
+    pub fn bind(&mut self, kinds: &[ColumnKind], problems: &mut Problems) {
+        let Some((first, rest)) = kinds.split_first() else { return };
+        let texts = kinds.iter().find(|kind| matches!(kind, ColumnKind::Text(_)));
+        if texts.is_some() && (self.head != Head::Number || self.tail != Tail::Cut || !self.steps.is_empty()) {
+            problems.add(&self.name, "the model takes a text here: expected the field as it is, without a transform");
+        } else if texts.is_some() && matches!(self.missing, Missing::Number(_)) {
+            problems
+                .add(&self.name, "the model takes a text here: expected missing = \"unscorable\" or \"nan\" (no text)");
+        } else if let Some(texts) = texts {
+            self.head = Head::Category;
+            self.kind = texts.clone();
+        } else {
+            // Of one feature's columns the widest kind decides; there is more than one only of zeros and ones.
+            self.kind = rest.iter().fold(first, |a, b| if *a == ColumnKind::F32 { b } else { a }).clone();
+        }
+    }
+
+    fn finish(&self, mut value: f64, columns: &mut [f64]) -> Result<(), Why> {
         for step in &self.steps {
             value = step.apply(value);
         }
         if self.tail == Tail::Cut {
-            // The cut is the point: the model's input is f32.
-            #[allow(clippy::cast_possible_truncation)]
-            let cut = value as f32;
-            if !cut.is_finite() {
-                return Err(Why::NotFinite);
-            }
-            columns.fill(cut);
+            columns.fill(self.kind.cut(value).ok_or(Why::NotFinite)?);
             return Ok(());
         }
         let mut digits = [0; WHOLE_BYTES_MAX];
@@ -163,7 +182,7 @@ impl Tail {
         }
     }
 
-    fn place(&self, category: &[u8], columns: &mut [f32]) -> Result<(), Why> {
+    fn place(&self, category: &[u8], columns: &mut [f64]) -> Result<(), Why> {
         columns.fill(0.0);
         let at = match self {
             Self::Cut => None,

@@ -98,5 +98,6 @@ fn record<'a>(id: &'a str, decision: &'a str) -> NewRecord<'a> {
         model_sha256: &[0; 32],
         decided_ms: 0,
         log_ms: 0,
+        shadow: None,
     }
 }

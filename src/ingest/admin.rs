@@ -15,6 +15,8 @@ use std::sync::Arc;
 const OPEN_METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 const RELOAD: &str = "/v1/reload";
+/// The parameter of a reload that goes back.
+const BACK_TO: &str = "back-to=";
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 /// Whether it is well, and a line that says so.
@@ -46,8 +48,9 @@ pub trait Admin: Send + Sync + 'static {
     fn status(&self) -> Vec<u8>;
     /// A JSON object.
     fn version(&self) -> Vec<u8>;
-    /// Reads the config and the model anew; resolves when all is swapped or refused. None: it is stopping.
-    fn reload(&self) -> impl Future<Output = Option<Reloaded>> + Send;
+    /// Reads the config and the models anew; resolves when all is swapped or refused. None: it is stopping. `back_to`:
+    /// the SHA-256 of the one manifest that may be taken into use, also where it is older than what was.
+    fn reload(&self, back_to: Option<String>) -> impl Future<Output = Option<Reloaded>> + Send;
 }
 
 /// The routes.
@@ -85,8 +88,8 @@ impl<A: Admin> AdminRoutes<A> {
 }
 
 impl<A: Admin> AdminRoutes<A> {
-    async fn reload(&self) -> Response<Reply> {
-        match self.admin.reload().await {
+    async fn reload(&self, back_to: Option<String>) -> Response<Reply> {
+        match self.admin.reload(back_to).await {
             Some(Reloaded { taken, body }) => {
                 let status = if taken { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
                 reply::whole(status, JSON, body)
@@ -110,6 +113,8 @@ impl<A: Admin> Routes for AdminRoutes<A> {
             let detail = "a reload is asked for on a Unix socket only; send SIGHUP instead";
             return reply::problem(&Problem::new(ProblemKind::NotFound, detail));
         }
-        self.reload().await
+        let query = request.uri().query().unwrap_or_default();
+        let back_to = query.split('&').find_map(|part| part.strip_prefix(BACK_TO)).map(str::to_owned);
+        self.reload(back_to).await
     }
 }

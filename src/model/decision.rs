@@ -1,6 +1,6 @@
 //! From a score to a decision: the highest threshold reached wins.
 
-use super::output::cut;
+use super::scoring::cut;
 use crate::features::{Problems, Reader};
 
 /// Longest name of a decision.
@@ -24,6 +24,14 @@ pub struct Decisions {
 }
 
 impl Decisions {
+    /// What a model gets that comes without: for a probability the usual thresholds, for another score none.
+    #[must_use]
+    pub fn usual(probability: bool) -> Self {
+        let thresholds =
+            if probability { vec![(0.9, "block".to_owned()), (0.5, "review".to_owned())] } else { Vec::new() };
+        Self { thresholds, otherwise: "allow".to_owned(), fallback: "review".to_owned(), reasons: REASONS_DEFAULT }
+    }
+
     /// The decision for a finite score; a NaN reaches nothing and gets the fallback.
     #[must_use]
     pub fn decide(&self, score: f64) -> &str {
@@ -32,6 +40,13 @@ impl Decisions {
         }
         let reached = self.thresholds.iter().find(|(threshold, _)| score >= *threshold);
         reached.map_or(&self.otherwise, |(_, name)| name)
+    }
+
+    /// For scores that are f32: one that prints as 0.9 has reached a threshold of 0.9.
+    pub fn narrow(&mut self) {
+        for (threshold, _) in &mut self.thresholds {
+            *threshold = cut(*threshold);
+        }
     }
 
     /// Highest threshold first.
@@ -75,9 +90,7 @@ impl Decisions {
             if name.is_empty() || name.len() > NAME_BYTES_MAX {
                 problems.add(reader.key(name), format!("expected a name of 1 to {NAME_BYTES_MAX} bytes"));
             }
-            // Scores of a dense network are f32: a score that prints as 0.9 has reached a threshold of 0.9.
-            let threshold = cut(threshold);
-            // Equal after the same rounding is what is meant.
+            // Equal is what is meant.
             #[allow(clippy::float_cmp)]
             if let Some((_, other)) = thresholds.iter().find(|(other, _): &&(f64, String)| *other == threshold) {
                 problems.add(reader.key(name), format!("the same threshold as {other:?}; expected another"));

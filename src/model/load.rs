@@ -1,27 +1,37 @@
 //! A bundle's directory to a [`Bundle`], each step checked before the next one costs anything.
 
+use super::compile::{Compiled, Recipe, compile};
+use super::explain::{self, Method};
 use super::kernel::Kernel;
 use super::manifest::{MANIFEST_BYTES_MAX, MANIFEST_FILE, Manifest};
-use super::reference::Reference;
-use super::{Bundle, ModelError, Scorer, dense, hex, parity, plan, signature, weights};
-use crate::features::Problems;
+use super::matching::match_columns;
+use super::network::Reference;
+use super::program::Program;
+use super::scoring::Scoring;
+use super::{Bundle, ModelError, bare, hex, parity, signature};
+use crate::features::{ColumnKind, FeatureSet, Problems};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// What loading a model may take beyond three times its budget: the fixed tables of its readers.
+const LOADING_BYTES: u64 = 16 << 20;
+/// Bytes that tell one format from another.
+const START_BYTES: usize = 16;
+
 /// What a bundle must keep to.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
     /// With a key, a bundle without a good signature is refused.
     pub public_key: Option<PathBuf>,
-    /// Bytes that packed weights and one scorer's buffers may take. While loading, the file and its
-    /// tensors stand beside them: up to three times the weights more.
+    /// Bytes that the plan (weights and tables) and one scorer's buffers may take. While loading, the file and what is
+    /// read of it stand beside them: up to three times that more.
     pub memory_bytes_max: u64,
     /// Most rows of one call to [`Scorer::score`].
     pub max_batch: usize,
-    /// The code that runs the layers; None takes the fastest that this processor has.
+    /// The code that runs dense layers; None takes the fastest that this processor has.
     pub kernel: Option<Kernel>,
 }
 
@@ -31,7 +41,47 @@ impl Default for LoadOptions {
     }
 }
 
-/// Loads the bundle in `dir` (or behind the symbolic link `dir`).
+impl LoadOptions {
+    /// Whether a plan and the buffers of one scorer fit, before they are made.
+    pub(super) fn fits(&self, plan: usize, buffers: usize) -> Result<(), String> {
+        let need = plan.saturating_add(buffers) as u64;
+        if need > self.memory_bytes_max {
+            return Err(format!(
+                "needs {need} bytes of memory ({plan} for weights and tables, {buffers} for buffers at {} rows a batch), \
+                 expected at most {}",
+                self.max_batch, self.memory_bytes_max
+            ));
+        }
+        Ok(())
+    }
+
+    /// What may be held at the largest moment while a model is loaded.
+    pub(super) fn loading_bytes_max(&self) -> u64 {
+        self.memory_bytes_max.saturating_mul(3).saturating_add(LOADING_BYTES)
+    }
+
+    /// Whether a file, what is read of it and the plan fit beside each other while it is loaded.
+    pub(super) fn fits_while_loading(&self, need: usize) -> Result<(), String> {
+        let most = self.loading_bytes_max();
+        if need as u64 > most {
+            return Err(format!("needs up to {need} bytes of memory while it is loaded, expected at most {most}"));
+        }
+        Ok(())
+    }
+
+    /// Whether a model file is short enough to be read.
+    pub(super) fn fits_as_file(&self, length: u64) -> Result<(), String> {
+        let most = self.file_bytes_max();
+        if length > most { Err(format!("expected a file of at most {most} bytes, found {length}")) } else { Ok(()) }
+    }
+
+    /// The longest model file that is read: what is in it and is not of the model must not cost memory either.
+    pub(super) fn file_bytes_max(&self) -> u64 {
+        self.memory_bytes_max.saturating_mul(2).saturating_add(1 << 20)
+    }
+}
+
+/// Loads the bundle in `dir` (or behind the symbolic link `dir`), or a bare model file that says its inputs itself.
 ///
 /// # Errors
 /// Names the file, what was expected and what was found; see [`ModelError::problems`].
@@ -39,11 +89,11 @@ pub fn load(dir: &Path, options: &LoadOptions) -> Result<Bundle, ModelError> {
     load_with_reference(dir, options).map(|(bundle, _)| bundle)
 }
 
-/// The same, with the Candle forward pass of the same tensors.
+/// The same, with the Candle forward pass of the same tensors where the model is a network of tensors.
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_with_reference(dir: &Path, options: &LoadOptions) -> Result<(Bundle, Reference), ModelError> {
+pub fn load_with_reference(dir: &Path, options: &LoadOptions) -> Result<(Bundle, Option<Reference>), ModelError> {
     // Resolved once: a link that is moved meanwhile must not mix two bundles.
     let dir = dir.canonicalize().map_err(|source| ModelError::Io {
         file: dir.to_owned(),
@@ -51,126 +101,119 @@ pub fn load_with_reference(dir: &Path, options: &LoadOptions) -> Result<(Bundle,
         source,
     })?;
     if !dir.is_dir() {
-        return Err(refuse_bare_file(&dir));
+        return bare::load(&dir, options).map(|bundle| (bundle, None));
     }
     let manifest_file = dir.join(MANIFEST_FILE);
     let text = read_limited(&manifest_file, MANIFEST_BYTES_MAX, "cannot read the bundle's manifest")?;
-    if let Some(key) = &options.public_key {
-        signature::verify(&signature::read_public_key(key)?, &manifest_file, &text)?;
-    }
+    let signed = options
+        .public_key
+        .as_ref()
+        .map(|key| signature::read_public_key(key).and_then(|key| signature::verify(&key, &manifest_file, &text)));
+    let signed_at = signed.transpose()?;
     let manifest_sha256: [u8; 32] = Sha256::digest(&text).into();
     let text = String::from_utf8(text)
         .map_err(|_| ModelError::Refused { file: manifest_file.clone(), what: "expected UTF-8".to_owned() })?;
     let manifest = Manifest::parse(&text, &manifest_file)?;
+    let seal = signed_at.map(|signed_at| signature::Seal { serial: manifest.serial, signed_at });
     let file = dir.join(&manifest.file);
-    let bytes = read_weights(&file, &manifest, options)?;
-    let (bundle, reference) =
-        build(manifest, manifest_sha256, &bytes, &file, options.kernel.unwrap_or_else(Kernel::best))?;
-    drop(bytes);
-    let mut scorer = bundle.scorer(1);
-    let parity = parity::check(&dir, &mut scorer)?;
-    Ok((Bundle { parity, ..bundle }, reference))
+    for (name, sha256) in &manifest.files {
+        check_hash(&dir.join(name), sha256, options)?;
+    }
+    let Compiled { program, reference, .. } = compile(&file, manifest.format, &Recipe::of(&manifest), options)?;
+    // What is not hashed is not vouched for.
+    if let Some(name) = program.files().iter().find(|name| manifest.files.iter().all(|(known, _)| known != *name)) {
+        let what = format!("the model keeps tensors in {name:?}: expected its sha256 under [files]");
+        return Err(ModelError::Refused { file: manifest_file, what });
+    }
+    let bundle = assemble(manifest, manifest_sha256, program, &file, options, false)?;
+    let parity = parity::check(&dir, bundle.features(), &mut bundle.scorer(1))?;
+    Ok((Bundle { parity, folder: dir, seal, ..bundle }, reference))
 }
 
-fn refuse_bare_file(file: &Path) -> ModelError {
-    let what = match file.extension().and_then(|e| e.to_str()) {
-        Some("safetensors") => {
-            "a bare safetensors file has names and shapes but no network, features or thresholds; \
-             expected a bundle: a directory with a model.toml that says them"
-        }
-        Some("onnx" | "txt" | "json" | "ubj") => {
-            "ONNX, LightGBM and XGBoost files are not in this version; expected a bundle: a directory with model.toml"
-        }
-        _ => "expected a bundle: a directory with model.toml",
-    };
-    ModelError::Refused { file: file.to_owned(), what: what.to_owned() }
-}
-
-/// Reads the weights file after its sizes were found to fit, and checks its hash.
-fn read_weights(file: &Path, manifest: &Manifest, options: &LoadOptions) -> Result<Vec<u8>, ModelError> {
-    let io = |source| ModelError::Io { file: file.to_owned(), what: "cannot read the weights", source };
-    let refused = |what: String| ModelError::Refused { file: file.to_owned(), what };
-    let mut handle = File::open(file).map_err(io)?;
-    let metadata = handle.metadata().map_err(io)?;
-    if !metadata.is_file() {
-        return Err(refused("expected a regular file".to_owned()));
-    }
-    let header = weights::Header::read(&mut handle, metadata.len()).map_err(refused)?;
-    let widths = header.widths(&manifest.network, manifest.features.width());
-    let Some((weights, scratch)) =
-        plan::bytes_of(&widths, Scorer::rows(options.max_batch, manifest.decisions.reasons()))
-    else {
-        return Err(refused("expected shapes whose size can be counted".to_owned()));
-    };
-    let reasons = Scorer::reasons_bytes(manifest.features.width(), manifest.decisions.reasons());
-    let need = weights.saturating_add(scratch).saturating_add(reasons) as u64;
-    if need > options.memory_bytes_max {
-        return Err(refused(format!(
-            "needs {need} bytes of memory ({weights} for weights, {} for buffers at {} rows a batch), \
-             expected at most {}",
-            scratch.saturating_add(reasons),
-            options.max_batch,
-            options.memory_bytes_max
-        )));
-    }
-    // Tensors that no layer names are refused later; here they must only not cost memory.
-    let length_max = options.memory_bytes_max.saturating_mul(2).saturating_add(weights::HEADER_BYTES_MAX);
-    if metadata.len() > length_max {
-        return Err(refused(format!("expected a file of at most {length_max} bytes, found {}", metadata.len())));
-    }
-    let bytes = read_limited(file, length_max, "cannot read the weights")?;
-    let found: [u8; 32] = Sha256::digest(&bytes).into();
-    if found != manifest.sha256 {
-        return Err(refused(format!(
-            "expected sha256 {} as model.toml says, found {}",
-            hex::encode(&manifest.sha256),
-            hex::encode(&found)
-        )));
-    }
-    Ok(bytes)
-}
-
-/// The part of loading that touches no file.
-pub(super) fn build(
+/// Puts manifest and program together: which feature goes where, and which number is the score. A `bare` file may leave
+/// the score open.
+pub(super) fn assemble(
     manifest: Manifest,
     manifest_sha256: [u8; 32],
-    bytes: &[u8],
+    program: Program,
     file: &Path,
-    kernel: Kernel,
-) -> Result<(Bundle, Reference), ModelError> {
+    options: &LoadOptions,
+    bare: bool,
+) -> Result<Bundle, ModelError> {
     let mut problems = Problems::default();
-    let width = manifest.features.width();
-    let (tensors, last) = weights::read(bytes, &manifest.network, width, &mut problems);
-    let two_allowed = manifest.network.output != super::Output::Raw;
-    if problems.0.is_empty() && last != 1 && !(last == 2 && two_allowed) {
-        let expected = if two_allowed { "one output, or two for two classes" } else { "one output" };
-        problems.add("network", format!("expected {expected}, found {last}; more are not in this version"));
+    let mut features = FeatureSet::clone(&manifest.features);
+    let order = match_columns(features.names(), program.columns(), &mut problems);
+    let (choice, calibration) = (&manifest.choice, manifest.calibration.clone());
+    let mut unclear = Problems::default();
+    let mut scoring = Scoring::choose(program.outputs(), choice, calibration, program.is_f32(), &mut unclear);
+    if scoring.is_none() && bare {
+        scoring = Some(Scoring::undecided());
+    } else {
+        problems.0.append(&mut unclear.0);
     }
-    let ops = if problems.0.is_empty() { dense::fold(&manifest.network, &tensors, &mut problems) } else { Vec::new() };
-    if let Some(bad) = first_not_finite(&ops) {
-        problems.add("network", format!("folding the batch norms gives a weight that is no finite f32 ({bad})"));
+    if problems.0.is_empty() {
+        let mut kinds = vec![ColumnKind::F32; features.width()];
+        for (n, column) in program.columns().iter().enumerate() {
+            let at = order.as_ref().map_or(Some(n), |order| order.get(n).and_then(|at| usize::try_from(*at).ok()));
+            if let Some(kind) = at.and_then(|at| kinds.get_mut(at)) {
+                *kind = column.kind.clone();
+            }
+        }
+        features.bind(&kinds, &mut problems);
     }
-    if !problems.0.is_empty() {
+    let Some(scoring) = scoring.filter(|_| problems.0.is_empty()) else {
         return Err(ModelError::Weights { file: file.to_owned(), problems: problems.0 });
+    };
+    let mut manifest = manifest;
+    if scoring.narrow() {
+        manifest.decisions.narrow();
     }
-    let plan = plan::Plan::compile(&ops, width, manifest.network.output, kernel);
-    let label = manifest.label();
+    manifest.features = Arc::new(features);
     let bundle = Bundle {
-        label,
-        plan: Arc::new(plan),
+        label: manifest.label(),
         features: Arc::clone(&manifest.features),
         manifest_sha256,
         parity: None,
-        manifest: manifest.clone(),
+        program: Arc::new(program.ordered(order)),
+        scoring: Arc::new(scoring),
+        method: Method::Off,
+        notes: Vec::new(),
+        folder: PathBuf::new(),
+        seal: None,
+        manifest,
     };
-    Ok((bundle, Reference::new(manifest.network, tensors)))
+    let (method, note) = explain::choose(&bundle);
+    let bundle = Bundle { method, notes: note.into_iter().collect(), ..bundle };
+    let buffers = bundle.scratch_bytes(options.max_batch);
+    options
+        .fits(bundle.weights_bytes(), buffers)
+        .map_err(|what| ModelError::Refused { file: file.to_owned(), what })?;
+    Ok(bundle)
 }
 
-fn first_not_finite(ops: &[dense::Op]) -> Option<f32> {
-    ops.iter().find_map(|op| match op {
-        dense::Op::Dense(dense) => dense.weight.iter().chain(&dense.bias).copied().find(|value| !value.is_finite()),
-        dense::Op::Activation(_) => None,
-    })
+fn check_hash(file: &Path, expected: &[u8; 32], options: &LoadOptions) -> Result<(), ModelError> {
+    let bytes = read_limited(file, options.file_bytes_max(), "cannot read a file of the bundle")?;
+    let found: [u8; 32] = Sha256::digest(&bytes).into();
+    if found == *expected {
+        return Ok(());
+    }
+    Err(ModelError::Refused { file: file.to_owned(), what: wrong_hash(expected, &found) })
+}
+
+pub(super) fn wrong_hash(expected: &[u8; 32], found: &[u8; 32]) -> String {
+    format!("expected sha256 {} as model.toml says, found {}", hex::encode(expected), hex::encode(found))
+}
+
+/// The first bytes of a file, to tell what it is.
+pub(super) fn read_start(file: &Path) -> Result<Vec<u8>, ModelError> {
+    let io = |source| ModelError::Io { file: file.to_owned(), what: "cannot read the model", source };
+    // A pipe would never open.
+    if !std::fs::metadata(file).map_err(io)?.is_file() {
+        return Err(ModelError::Refused { file: file.to_owned(), what: "expected a regular file".to_owned() });
+    }
+    let mut start = Vec::with_capacity(START_BYTES);
+    File::open(file).map_err(io)?.take(START_BYTES as u64).read_to_end(&mut start).map_err(io)?;
+    Ok(start)
 }
 
 /// A whole file, refused by its length before it is read and while it is read.

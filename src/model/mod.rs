@@ -14,48 +14,64 @@
 //! up to N features are named as reasons of a verdict that is not `otherwise`. A linear layer may say
 //! `bias = false`, a batch norm `eps` (default 1e-5), a leaky-relu `slope` (default 0.01).
 
+mod bare;
+mod calibration;
+mod compile;
 mod decision;
-mod dense;
 mod error;
+mod explain;
+mod format;
+mod graph;
 mod hex;
 mod inspect;
 mod kernel;
 pub mod lightgbm;
 mod load;
 mod manifest;
+mod matching;
+mod native;
 mod network;
-mod output;
+pub mod onnx;
+mod outputs;
+mod pack;
 mod parity;
-mod plan;
-mod reference;
+mod program;
 mod scorer;
+mod scoring;
 pub mod shipped;
 mod signature;
 mod threads;
+mod timing;
 pub mod trees;
-mod weights;
 pub mod xgboost;
 
 #[cfg(test)]
 mod tests;
 
+pub use calibration::Calibration;
 pub use decision::{Decisions, REASONS_MAX};
 pub use error::ModelError;
+pub use explain::{Method, ReasonRules};
+pub use format::Format;
 pub use hex::encode as hex_text;
 pub use inspect::{Inspection, Verification, inspect, verify};
 pub use kernel::Kernel;
 pub use load::{LoadOptions, load, load_with_reference};
 pub use manifest::{MANIFEST_FILE, Manifest};
-pub use network::{Activation, Layer, Network};
-pub use output::Output;
+pub use matching::{Column, is_generic};
+pub use network::{Activation, Layer, Network, Output, Reference};
+pub use outputs::{Means, OutputSpec};
+pub use pack::{Packed, Packing, pack};
 pub use parity::{PARITY_FILE, PARITY_TOLERANCE, Parity};
-pub use reference::Reference;
 pub use scorer::{Reasons, Scorer};
-pub use signature::{SIGNATURE_FILE, read_public_key};
+pub use scoring::{Choice, ScoreAs, Scoring};
+pub use signature::{SIGNATURE_FILE, Seal, read_public_key};
 pub use threads::keep_candle_single_threaded;
+pub use timing::Timing;
 
 use crate::features::FeatureSet;
-use plan::Plan;
+use program::Program;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A loaded model with all that a verdict needs of it. Immutable; swapped as a whole.
@@ -65,8 +81,14 @@ pub struct Bundle {
     manifest: Manifest,
     manifest_sha256: [u8; 32],
     features: Arc<FeatureSet>,
-    plan: Arc<Plan>,
+    program: Arc<Program>,
+    scoring: Arc<Scoring>,
+    method: Method,
+    notes: Vec<String>,
     parity: Option<Parity>,
+    /// Where it was loaded from, links resolved.
+    folder: PathBuf,
+    seal: Option<Seal>,
 }
 
 impl Bundle {
@@ -119,20 +141,21 @@ impl Bundle {
     /// True where a verdict with this decision is to name reasons.
     #[must_use]
     pub fn wants_reasons(&self, decision: &str) -> bool {
-        self.manifest.decisions.reasons() > 0 && decision != self.otherwise()
+        self.method != Method::Off && decision != self.otherwise()
     }
 
     /// Bytes of the packed weights.
     #[must_use]
     pub fn weights_bytes(&self) -> usize {
-        self.plan.bytes()
+        self.program.bytes()
     }
 
     /// Bytes of one [`Scorer`]'s buffers.
     #[must_use]
     pub fn scratch_bytes(&self, max_batch: usize) -> usize {
-        self.plan.scratch_bytes(Scorer::rows(max_batch, self.manifest.decisions.reasons()))
-            + Scorer::reasons_bytes(self.plan.width(), self.manifest.decisions.reasons())
+        self.program.scratch_bytes(Scorer::rows(max_batch, self.manifest.decisions.reasons()))
+            + Scorer::reasons_bytes(self.program.width(), self.manifest.decisions.reasons())
+            + if self.method == Method::Shapley { self.program.shapley_bytes() } else { 0 }
     }
 
     /// What its parity vectors showed at load; None where it has none.
@@ -141,14 +164,62 @@ impl Bundle {
         self.parity
     }
 
+    /// The folder it was loaded from, links resolved; empty where it was not loaded from one.
     #[must_use]
-    pub fn kernel(&self) -> Kernel {
-        self.plan.kernel()
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What its signature vouches for; None where none was asked for.
+    #[must_use]
+    pub fn seal(&self) -> Option<Seal> {
+        self.seal
+    }
+
+    /// What goes into the model, in its order.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        self.program.columns()
+    }
+
+    /// What comes out of it: the numbers that [`Scorer::outputs`] gives, in order.
+    #[must_use]
+    pub fn outputs(&self) -> &[OutputSpec] {
+        self.program.outputs()
+    }
+
+    /// How reasons are found.
+    #[must_use]
+    pub fn reasons_method(&self) -> Method {
+        self.method
+    }
+
+    /// What could not be done as the manifest wants it, a line each.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// How the score is made of them.
+    #[must_use]
+    pub fn scoring(&self) -> &Scoring {
+        &self.scoring
+    }
+
+    /// The instructions that its plan runs on.
+    #[must_use]
+    pub fn kernel(&self) -> &'static str {
+        self.program.kernel()
     }
 
     /// A scorer for batches of up to `max_batch` rows (more are taken too, in blocks).
     #[must_use]
     pub fn scorer(&self, max_batch: usize) -> Scorer {
-        Scorer::new(self.plan.clone(), self.features.clone(), max_batch, self.manifest.decisions.reasons())
+        self.scorer_by(max_batch, self.method)
+    }
+
+    fn scorer_by(&self, max_batch: usize, method: Method) -> Scorer {
+        let reasons = if method == Method::Off { 0 } else { self.manifest.decisions.reasons() };
+        Scorer::new(self.program.clone(), self.scoring.clone(), self.features.clone(), max_batch, reasons, method)
     }
 }

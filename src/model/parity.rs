@@ -1,10 +1,11 @@
 //! `parity.ndjson`: rows with the scores that the model's maker got for them. They must hold at load.
 //!
-//! One object a line: `{"row":[…],"score":…}`. `row` has a number a column, `null` for NaN; `score` is a
-//! number, or `null` where the row must be unscorable.
+//! One object a line: `{"row":[…],"score":…}`. `row` has a number a column (a text where the model takes one), `null`
+//! for what is missing; `score` is a number, or `null` where the row must be unscorable.
 
 use super::load::read_limited;
 use super::{ModelError, Scorer};
+use crate::features::{ColumnKind, FeatureSet};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -12,15 +13,22 @@ use std::path::Path;
 pub const PARITY_FILE: &str = "parity.ndjson";
 /// Largest parity file.
 const PARITY_BYTES_MAX: u64 = 16 << 20;
-/// How far a score may lie from the one in the file, absolutely. (f32 sums in another order differ by some
-/// 1e-7.)
+/// How far a score may lie from the one in the file, of a score above 1 relatively. (f32 sums in another order differ by
+/// some 1e-7.)
 pub const PARITY_TOLERANCE: f64 = 1e-6;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
-    row: Vec<Option<f64>>,
+    row: Vec<Option<Cell>>,
     score: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Cell {
+    Number(f64),
+    Text(String),
 }
 
 /// What the vectors showed.
@@ -32,7 +40,7 @@ pub struct Parity {
 }
 
 /// Checks the bundle's vectors, if it has any.
-pub(super) fn check(dir: &Path, scorer: &mut Scorer) -> Result<Option<Parity>, ModelError> {
+pub(super) fn check(dir: &Path, features: &FeatureSet, scorer: &mut Scorer) -> Result<Option<Parity>, ModelError> {
     let file = dir.join(PARITY_FILE);
     if !file.exists() {
         return Ok(None);
@@ -43,6 +51,7 @@ pub(super) fn check(dir: &Path, scorer: &mut Scorer) -> Result<Option<Parity>, M
     let mut parity = Parity::default();
     let mut score = [0.0];
     let mut row = Vec::with_capacity(scorer.width());
+    let kinds = features.kinds();
     for (n, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         if line.trim_ascii().is_empty() {
             continue;
@@ -57,11 +66,20 @@ pub(super) fn check(dir: &Path, scorer: &mut Scorer) -> Result<Option<Parity>, M
             ));
         }
         row.clear();
-        // The model's input is f32, and the vectors are the numbers that went into it.
-        #[allow(clippy::cast_possible_truncation)]
-        row.extend(line.row.iter().map(|value| value.map_or(f32::NAN, |value| value as f32)));
+        for (cell, (kind, name)) in line.row.iter().zip(kinds.iter().zip(features.names())) {
+            row.push(match (cell, kind) {
+                (None, ColumnKind::Text(texts)) => texts.missing(),
+                (None, _) => f64::NAN,
+                (Some(Cell::Text(text)), ColumnKind::Text(texts)) => texts.number(text),
+                (Some(Cell::Number(number)), ColumnKind::F32 | ColumnKind::F64 | ColumnKind::I64) => *number,
+                (Some(cell), kind) => {
+                    let found = if matches!(cell, Cell::Text(_)) { "a text" } else { "a number" };
+                    return Err(refused(number, format!("{name}: expected {}, found {found}", kind.name())));
+                }
+            });
+        }
         scorer.score(&row, &mut score);
-        let difference = (score[0] - line.score.unwrap_or(f64::NAN)).abs();
+        let difference = line.score.map_or(f64::NAN, |expected| (score[0] - expected).abs() / expected.abs().max(1.0));
         let holds = line.score.map_or(score[0].is_nan(), |_| difference <= PARITY_TOLERANCE);
         if !holds {
             let expected = line.score.map_or_else(|| "no score".to_owned(), |score| score.to_string());

@@ -1,22 +1,26 @@
 //! Scores of rows, and the features that raised one: what the engine calls.
 
 use super::decision::REASONS_MAX;
-use super::plan::{BLOCK_ROWS, Plan, Scratch};
+use super::explain::Method;
+use super::program::{BLOCK_ROWS, Program, Scratch, Shapley};
+use super::scoring::Scoring;
 use crate::features::FeatureSet;
 use std::sync::Arc;
 
-/// A feature is a reason only if replacing it lowers the margin (the logit, where there is one) by more.
+/// A feature is a reason only if it raised the margin (the log odds, where there are any) by more.
 const REASON_MARGIN_MIN: f64 = 1e-3;
 
 /// One thread's way to the model, with its buffers. No call allocates.
 #[derive(Debug)]
 pub struct Scorer {
-    plan: Arc<Plan>,
+    program: Arc<Program>,
+    scoring: Arc<Scoring>,
     features: Arc<FeatureSet>,
     scratch: Scratch,
-    /// Rows with one feature each at its baseline.
-    variants: Vec<f32>,
-    margins: Vec<f64>,
+    method: Method,
+    /// Baseline method: rows with one feature each at its baseline. Shapley: the baseline, and a value a column.
+    variants: Vec<f64>,
+    shapley: Option<Shapley>,
     limit: usize,
 }
 
@@ -24,7 +28,7 @@ pub struct Scorer {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reasons {
     count: usize,
-    /// Feature number and by how much the margin falls without it.
+    /// Feature number and by how much it raised the margin.
     found: [(u16, f64); REASONS_MAX],
 }
 
@@ -49,26 +53,38 @@ impl Reasons {
         self.features().map(|n| features.feature(n))
     }
 
-    fn offer(&mut self, feature: u16, drop: f64, limit: usize) {
-        let at = self.found.iter().take(self.count).position(|(_, other)| drop > *other).unwrap_or(self.count);
+    fn offer(&mut self, feature: usize, raised: f64, limit: usize) {
+        // A NaN raises nothing.
+        if !matches!(raised.partial_cmp(&REASON_MARGIN_MIN), Some(std::cmp::Ordering::Greater)) {
+            return;
+        }
+        let at = self.found.iter().take(self.count).position(|(_, other)| raised > *other).unwrap_or(self.count);
         if at >= limit {
             return;
         }
         self.count = (self.count + 1).min(limit);
         self.found[at..self.count].rotate_right(1);
-        self.found[at] = (feature, drop);
+        self.found[at] = (u16::try_from(feature).unwrap_or(u16::MAX), raised);
     }
 }
 
 impl Scorer {
-    pub(super) fn new(plan: Arc<Plan>, features: Arc<FeatureSet>, max_batch: usize, reasons: usize) -> Self {
-        let variants = if reasons == 0 { 0 } else { BLOCK_ROWS };
+    pub(super) fn new(
+        program: Arc<Program>,
+        scoring: Arc<Scoring>,
+        features: Arc<FeatureSet>,
+        max_batch: usize,
+        reasons: usize,
+        method: Method,
+    ) -> Self {
         Self {
-            scratch: plan.scratch(Self::rows(max_batch, reasons)),
-            variants: vec![0.0; variants * plan.width()],
-            margins: vec![0.0; BLOCK_ROWS],
+            scratch: program.scratch(Self::rows(max_batch, reasons)),
+            variants: vec![0.0; Self::variants(reasons) * program.width()],
+            shapley: (method == Method::Shapley).then(|| program.shapley()),
+            method,
             limit: reasons.min(REASONS_MAX),
-            plan,
+            program,
+            scoring,
             features,
         }
     }
@@ -76,37 +92,80 @@ impl Scorer {
     /// Columns of a row.
     #[must_use]
     pub fn width(&self) -> usize {
-        self.plan.width()
+        self.program.width()
     }
 
     /// Scores rows of [`Self::width`] numbers, row after row, into as many places of `out`. A row that has
-    /// no score (a NaN came in, or the network went out of range) gets NaN: it is unscorable. A row's score
-    /// does not depend on the rows beside it. Allocates nothing.
-    pub fn score(&mut self, rows: &[f32], out: &mut [f64]) {
-        let count = rows.len() / self.plan.width().max(1);
-        let (out, rest) = out.split_at_mut(count.min(out.len()));
+    /// no score (a NaN came in where the model takes none, or its numbers went out of range) gets NaN: it is
+    /// unscorable. A row's score does not depend on the rows beside it. Allocates nothing.
+    pub fn score(&mut self, rows: &[f64], out: &mut [f64]) {
+        let width = self.program.width().max(1);
+        let block = self.program.block(&self.scratch);
+        let (out, rest) = out.split_at_mut((rows.len() / width).min(out.len()));
         rest.fill(f64::NAN);
-        self.plan.run(rows, out, &mut self.scratch);
-        let output = self.plan.output();
-        for margin in out {
-            *margin = output.score(*margin);
+        for (rows, out) in rows.chunks(block * width).zip(out.chunks_mut(block)) {
+            let numbers = self.program.run(rows, &mut self.scratch);
+            for (numbers, score) in numbers.chunks_exact(self.program.numbers().max(1)).zip(out) {
+                *score = self.scoring.score(numbers);
+            }
         }
     }
 
-    /// Finds which features raised the score of `row`: those whose replacement by their baseline lowers it
-    /// the most. Costs about as much as scoring a row a feature; allocates nothing.
-    pub fn reasons(&mut self, row: &[f32]) -> Reasons {
+    /// The score of a row, and the numbers of all the model's outputs.
+    pub fn outputs(&mut self, row: &[f64]) -> (f64, &[f64]) {
+        let numbers = self.program.run(row, &mut self.scratch);
+        (self.scoring.score(numbers), numbers)
+    }
+
+    /// The leaf that a row reaches in each tree, as its library numbers them; none where the model has no trees.
+    pub fn leaves(&mut self, row: &[f64], ids: &mut Vec<u32>) {
+        self.program.leaves(row, ids, &mut self.scratch);
+    }
+
+    /// Finds which features raised the score of `row` the most. Allocates nothing.
+    pub fn reasons(&mut self, row: &[f64]) -> Reasons {
+        if self.limit == 0 || row.len() != self.program.width() {
+            return Reasons::default();
+        }
+        match self.method {
+            Method::Shapley => self.by_shapley(row),
+            Method::Baseline | Method::Auto => self.against_baseline(row),
+            Method::Off => Reasons::default(),
+        }
+    }
+
+    /// What each feature adds to the raw sum, its columns together.
+    fn by_shapley(&mut self, row: &[f64]) -> Reasons {
         let mut reasons = Reasons::default();
-        let width = self.plan.width();
-        let features = self.features.len();
-        if self.limit == 0 || row.len() != width {
+        let width = self.program.width();
+        let Some(shapley) = &mut self.shapley else { return reasons };
+        let Some((baseline, values)) = self.variants.split_at_mut_checked(width) else { return reasons };
+        for feature in 0..self.features.len() {
+            let (columns, value) = self.features.baseline(feature);
+            if let Some(columns) = baseline.get_mut(columns) {
+                columns.fill(value);
+            }
+        }
+        if !self.program.contributions(self.scoring.at(), row, baseline, values, shapley) {
             return reasons;
         }
-        let mut whole = [0.0];
-        self.plan.run(row, &mut whole, &mut self.scratch);
+        for feature in 0..self.features.len() {
+            let (columns, _) = self.features.baseline(feature);
+            reasons.offer(feature, values.get(columns).unwrap_or_default().iter().sum(), self.limit);
+        }
+        reasons
+    }
+
+    /// By how much the margin falls when one feature alone is put to its baseline. Costs about as much as scoring a row
+    /// a feature.
+    fn against_baseline(&mut self, row: &[f64]) -> Reasons {
+        let mut reasons = Reasons::default();
+        let (width, features) = (self.program.width().max(1), self.features.len());
+        let block = self.program.block(&self.scratch);
+        let whole = self.scoring.margin(self.program.run(row, &mut self.scratch));
         let mut first = 0;
         while first < features {
-            let count = (features - first).min(BLOCK_ROWS);
+            let count = (features - first).min(block);
             for (n, variant) in self.variants.chunks_exact_mut(width).take(count).enumerate() {
                 variant.copy_from_slice(row);
                 let (columns, baseline) = self.features.baseline(first + n);
@@ -114,14 +173,10 @@ impl Scorer {
                     columns.fill(baseline);
                 }
             }
-            let margins = &mut self.margins[..count];
-            self.plan.run(&self.variants[..count * width], margins, &mut self.scratch);
-            for (n, margin) in margins.iter().enumerate() {
-                let drop = whole[0] - margin;
-                if drop > REASON_MARGIN_MIN {
-                    let feature = u16::try_from(first + n).unwrap_or(u16::MAX);
-                    reasons.offer(feature, drop, self.limit);
-                }
+            let variants = self.variants.get(..count * width).unwrap_or_default();
+            let numbers = self.program.run(variants, &mut self.scratch);
+            for (n, numbers) in numbers.chunks_exact(self.program.numbers().max(1)).enumerate() {
+                reasons.offer(first + n, whole - self.scoring.margin(numbers), self.limit);
             }
             first += count;
         }
@@ -135,7 +190,10 @@ impl Scorer {
 
     /// Bytes of its buffers beside the scratch.
     pub(super) fn reasons_bytes(width: usize, reasons: usize) -> usize {
-        let variants = if reasons == 0 { 0 } else { BLOCK_ROWS };
-        variants * width * size_of::<f32>() + BLOCK_ROWS * size_of::<f64>()
+        Self::variants(reasons) * width * size_of::<f64>()
+    }
+
+    fn variants(reasons: usize) -> usize {
+        if reasons == 0 { 0 } else { BLOCK_ROWS }
     }
 }

@@ -25,9 +25,18 @@ pub fn read_public_key(file: &Path) -> Result<PublicKey, ModelError> {
     PublicKey::decode(text).or_else(|_| PublicKey::from_base64(text)).map_err(|_| refused())
 }
 
+/// What a good signature vouches for, by which a bundle is told from an older one of its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seal {
+    /// `serial` of the manifest.
+    pub serial: Option<u64>,
+    /// `timestamp:` of the trusted comment, which is signed with the rest: seconds since 1970 by the signer's clock.
+    pub signed_at: Option<u64>,
+}
+
 /// Checks the signature beside `manifest_file` over `manifest`. Only minisign's own pre-hashed form (its
-/// default since 2020) is taken.
-pub(super) fn verify(key: &PublicKey, manifest_file: &Path, manifest: &[u8]) -> Result<(), ModelError> {
+/// default since 2020) is taken. Gives the time that its trusted comment holds, if it holds one.
+pub(super) fn verify(key: &PublicKey, manifest_file: &Path, manifest: &[u8]) -> Result<Option<u64>, ModelError> {
     let file = manifest_file.with_file_name(SIGNATURE_FILE);
     if !file.exists() {
         let what = "expected a minisign signature of model.toml, because a public key is configured; found none";
@@ -41,5 +50,11 @@ pub(super) fn verify(key: &PublicKey, manifest_file: &Path, manifest: &[u8]) -> 
     key.verify(manifest, &signature, false).map_err(|error| ModelError::Refused {
         file,
         what: format!("expected a signature of this model.toml by the configured public key: {error}"),
-    })
+    })?;
+    Ok(signed_at(signature.trusted_comment()))
+}
+
+/// minisign writes `timestamp:1633700835<tab>file:test<tab>hashed` unless it is told otherwise.
+fn signed_at(trusted_comment: &str) -> Option<u64> {
+    trusted_comment.split('\t').find_map(|part| part.strip_prefix("timestamp:"))?.parse().ok()
 }

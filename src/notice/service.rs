@@ -37,6 +37,14 @@ super::notices! {
         "Changes of the config wait for a restart"
         "These keys or tables cannot change while the daemon runs. Their old values are in force."
         "Restart the service when it suits; callers on a socket of the service manager wait meanwhile.";
+    SHADOW_DROPPED: Warn "shadow-dropped" "7d7e365fb52928d0438e4d939e731205" ["model", "why"]
+        "The shadow model was dropped; the model goes on by itself"
+        "It took longer than model.shadow-limit a row, had no score for most events, or its code panicked. Its scores so far stay with their verdicts; events from now on have none. No verdict was ever made of them."
+        "See why in the message. Mend the bundle, or give it more time, and reload: a reload begins with it anew.";
+    SHADOW_LEFT_OUT: Error "shadow-left-out" "e0ee316a1743dcf52286edaf3a510226" ["error"]
+        "The daemon starts without its shadow model"
+        "The bundle that model.shadow names was refused, or does not fit the budget beside the model. A shadow is never acted on, so the daemon runs without it."
+        "Correct the fault, see `verdictd check`, and reload.";
     MEMORY_TIGHT: Warn "memory-tight" "99f093c301683b836d20e6a2f2eb1191" []
         "The service manager allows less memory than the config"
         "limits.memory and a little more do not fit the unit's MemoryMax=. Under load the kernel would end the daemon; it comes back, and loses nothing, and is away for as long as a start takes."

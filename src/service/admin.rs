@@ -1,15 +1,15 @@
 //! What the admin socket shows: the daemon's parts, looked at from outside.
 
 use super::metrics;
+use super::models::Past;
 use super::reload::Report;
 use super::sources::SourceView;
 use super::status;
 use crate::config::{Config, DiskPlan, MemoryPlan};
-use crate::engine::Engine;
+use crate::engine::{Engine, Lineup};
 use crate::event::Budget;
 use crate::forward::SinkStatus;
 use crate::ingest::{Admin, Health, Reloaded};
-use crate::model::Bundle;
 use crate::store::{Room, Store};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -30,14 +30,27 @@ pub struct View {
     /// What a reload changes.
     pub in_force: RwLock<Arc<InForce>>,
     /// Where a reload is asked for.
-    pub reloads: mpsc::Sender<oneshot::Sender<Reloaded>>,
+    pub reloads: mpsc::Sender<Ask>,
+}
+
+/// A reload that is asked for.
+#[derive(Default)]
+pub struct Ask {
+    /// Who wants to know what came of it.
+    pub reply: Option<oneshot::Sender<Reloaded>>,
+    /// The SHA-256 of the manifest that it is to go back to, also where that is older.
+    pub back_to: Option<String>,
 }
 
 /// What is in force until the next reload.
 pub struct InForce {
     pub config: Config,
     pub memory: MemoryPlan,
-    pub bundle: Arc<Bundle>,
+    pub lineup: Arc<Lineup>,
+    /// Why the daemon started without the shadow that its config names.
+    pub left_out: Option<String>,
+    /// Which models were in use.
+    pub past: Past,
     pub sinks: Vec<Arc<SinkStatus>>,
     /// What became of the last reload.
     pub reload: Option<Report>,
@@ -80,9 +93,9 @@ impl Admin for View {
         status::status(self).to_string().into_bytes()
     }
 
-    async fn reload(&self) -> Option<Reloaded> {
+    async fn reload(&self, back_to: Option<String>) -> Option<Reloaded> {
         let (reply, answer) = oneshot::channel();
-        self.reloads.send(reply).await.ok()?;
+        self.reloads.send(Ask { reply: Some(reply), back_to }).await.ok()?;
         answer.await.ok()
     }
 

@@ -1,15 +1,20 @@
-//! From a config to the parts that a daemon is made of. No I/O but reading the bundle.
+//! From a config to the parts that a daemon is made of. No I/O but reading the bundles.
 
 use crate::config::{Config, DiskPlan, DoesNotFitDisk, DoesNotFitMemory, MemoryPlan, ModelCost};
-use crate::engine::WAVE_EVENTS_MAX;
+use crate::engine::{Lineup, WAVE_EVENTS_MAX};
 use crate::model::{self, Bundle, LoadOptions, ModelError};
+use std::path::Path;
 use std::sync::Arc;
 
-/// The model and how memory and disk divide.
+/// The models and how memory and disk divide.
 pub struct Built {
     pub bundle: Arc<Bundle>,
+    /// The second model, if there is to be one.
+    pub shadow: Option<Arc<Bundle>>,
     pub memory: MemoryPlan,
     pub disk: DiskPlan,
+    /// Why the daemon starts without the shadow that its config names.
+    pub left_out: Option<String>,
 }
 
 /// What does not fit. All of them are errors of the config.
@@ -17,29 +22,57 @@ pub struct Built {
 pub enum BuildError {
     #[error("model.bundle: {0}")]
     Model(#[from] ModelError),
+    #[error("model.shadow: {0}")]
+    Shadow(ModelError),
     #[error("limits.memory: {0}")]
     Memory(#[from] DoesNotFitMemory),
     #[error("limits.disk: {0}")]
     Disk(#[from] DoesNotFitDisk),
+    /// The model is older than one that was in use.
+    #[error("model.bundle: {0}")]
+    Older(String),
 }
 
-/// Loads the bundle and divides the budgets; every error there is, not the first alone.
+/// Loads the bundles and divides the budgets; every error there is, not the first alone.
 ///
 /// # Errors
-/// When the bundle is refused or the parts do not fit.
+/// When a bundle is refused or the parts do not fit.
 pub fn build(config: &Config) -> Result<Built, Vec<BuildError>> {
     let mut errors: Vec<BuildError> = Vec::new();
-    let bundle = load_bundle(config).map_err(|error| errors.push(error.into())).ok();
-    let cost = bundle.as_ref().map_or(ModelCost::default(), cost);
+    let bundle = load_bundle(config, &config.model.bundle).map_err(|error| errors.push(error.into())).ok();
+    let shadow = config
+        .model
+        .shadow
+        .as_deref()
+        .map(|shadow| load_bundle(config, shadow).map_err(|error| errors.push(BuildError::Shadow(error))).ok());
+    let cost = bundle.as_ref().map_or(ModelCost::default(), |bundle| cost(bundle, shadow.iter().flatten().next()));
     let memory = MemoryPlan::divide(config, cost).map_err(|error| errors.push(error.into())).ok();
     let disk = DiskPlan::divide(config).map_err(|error| errors.push(error.into())).ok();
     match (bundle, memory, disk) {
-        (Some(bundle), Some(memory), Some(disk)) => Ok(Built { bundle: Arc::new(bundle), memory, disk }),
+        (Some(bundle), Some(memory), Some(disk)) if errors.is_empty() => {
+            Ok(Built { bundle: Arc::new(bundle), shadow: shadow.flatten().map(Arc::new), memory, disk, left_out: None })
+        }
         _ => Err(errors),
     }
 }
 
-fn load_bundle(config: &Config) -> Result<Bundle, ModelError> {
+/// The same for a start: a shadow that is at fault, or does not fit, is left out.
+///
+/// # Errors
+/// As [`build`], where that is not the shadow's fault.
+pub fn build_to_start(config: &Config) -> Result<Built, Vec<BuildError>> {
+    let errors = match build(config) {
+        Err(errors) if config.model.shadow.is_some() => errors,
+        built => return built,
+    };
+    let mut without = config.clone();
+    without.model.shadow = None;
+    let built = build(&without)?;
+    let why: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    Ok(Built { left_out: Some(why.join("; ")), ..built })
+}
+
+fn load_bundle(config: &Config, folder: &Path) -> Result<Bundle, ModelError> {
     let options = LoadOptions {
         public_key: config.model.public_key.clone(),
         // A quarter at most: queues and the index need the rest.
@@ -47,14 +80,24 @@ fn load_bundle(config: &Config) -> Result<Bundle, ModelError> {
         max_batch: WAVE_EVENTS_MAX,
         ..LoadOptions::default()
     };
-    model::load(&config.model.bundle, &options)
+    model::load(folder, &options)
 }
 
-/// What a model needs of the memory plan.
-pub fn cost(bundle: &Bundle) -> ModelCost {
+/// What the models need of the memory plan.
+pub fn cost(bundle: &Bundle, shadow: Option<&Bundle>) -> ModelCost {
     let bytes = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
+    let all = |bundle: &Bundle| bytes(bundle.weights_bytes().saturating_add(bundle.scratch_bytes(WAVE_EVENTS_MAX)));
     ModelCost {
         weights_bytes: bytes(bundle.weights_bytes()),
         scratch_bytes: bytes(bundle.scratch_bytes(WAVE_EVENTS_MAX)),
+        shadow_bytes: shadow.map_or(0, all),
+    }
+}
+
+/// The models in their places, with the shadow's limit.
+pub fn lineup(config: &Config, bundle: Arc<Bundle>, shadow: Option<Arc<Bundle>>) -> Arc<Lineup> {
+    match shadow {
+        Some(shadow) => Lineup::with_shadow(bundle, shadow, config.model.shadow_limit.duration()),
+        None => Lineup::alone(bundle),
     }
 }

@@ -8,7 +8,8 @@
 //! | 4 | sinks, sources, admin socket | store: cursors, close |
 
 use super::activation::Activation;
-use super::build::{BuildError, Built, build};
+use super::build::{BuildError, Built, build_to_start, lineup};
+use super::models;
 use super::notify::Opening;
 use super::tasks;
 use crate::config::{Config, WhenFull};
@@ -82,13 +83,18 @@ pub fn run(config: Config, file: &Path) -> Result<(), DaemonError> {
         let _within = runtime.enter();
         signal(SignalKind::hangup()).map_err(DaemonError::Threads)?
     };
-    let built = build(&config).map_err(DaemonError::Build)?;
+    let built = build_to_start(&config).map_err(DaemonError::Build)?;
+    if let Some(error) = &built.left_out {
+        tracing::error!(kind = notice::SHADOW_LEFT_OUT.kind, error, "the daemon starts without its shadow model");
+    }
     // The store and its quarantine hold what senders wrote: nobody else is to read it, whatever the caller's
     // mask. Verdict files may be read by the group.
     rustix::process::umask(Mode::from_raw_mode(0o077));
     let opened = open(&store_options(&config, &built)).map_err(DaemonError::Store)?;
     rustix::process::umask(Mode::from_raw_mode(0o027));
     log_recovery(&opened);
+    models::judge(&opened.store, &built.bundle, false)
+        .map_err(|why| DaemonError::Build(vec![BuildError::Older(why)]))?;
     let start = Start { file, config, built, activation, opening, hangup, started };
     let outcome = runtime.block_on(serve_until_stopped(start, opened));
     // What hangs in a blocking call must not keep the process.
@@ -125,19 +131,24 @@ struct Start<'a> {
 async fn serve_until_stopped(start: Start<'_>, opened: Opened) -> Result<(), DaemonError> {
     let Start { file, config, built, activation, opening, hangup, started } = start;
     let Opened { store, index, writer, .. } = opened;
+    let lineup = lineup(&config, Arc::clone(&built.bundle), built.shadow.clone());
     let parts = Parts {
         store: Arc::clone(&store),
         index,
         writer,
-        bundle: Arc::clone(&built.bundle),
+        lineup: Arc::clone(&lineup),
         courier: Some(courier()),
         keep_payload: config.quarantine.payload,
     };
     let engine = Arc::new(Engine::start(parts).map_err(DaemonError::Threads)?);
+    if let Some(used) = models::at_start(&store, &built.bundle).map_err(DaemonError::Store)? {
+        models::note(&engine, used).await;
+    }
     drop(opening);
     // It ends with the runtime.
     tokio::spawn(super::clock::watch());
-    let parts = tasks::Parts { file, config, built, store: &store, engine: &engine, activation: &activation, started };
+    let parts =
+        tasks::Parts { file, config, built, lineup, store: &store, engine: &engine, activation: &activation, started };
     let outcome = tasks::run(parts, hangup).await;
     let closing = Arc::clone(&engine);
     let closed = tokio::task::spawn_blocking(move || closing.close()).await;

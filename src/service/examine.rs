@@ -29,15 +29,14 @@ pub fn examine(file: &Path) -> Result<(Loaded, Built), Problems> {
 /// What is wrong with the parts; a budget that is too small by itself has been reported with the keys.
 fn problems(config: &Config, origin: &dyn Fn(&str) -> Origin, error: &BuildError) -> Vec<Problem> {
     match error {
-        // Not a bundle that is at fault, but where it should be.
-        BuildError::Model(ModelError::Io { file, source, .. }) if *file == config.model.bundle => {
-            let found = format!("{} ({source})", file.display());
-            let problem = Problem::value(&origin("model.bundle"), "model.bundle", "the folder of a bundle", &found);
-            vec![Problem { permission: source.kind() == io::ErrorKind::PermissionDenied, ..problem }]
+        BuildError::Model(error) => of_bundle(error, "model.bundle", Some(&config.model.bundle), origin),
+        BuildError::Shadow(error) => of_bundle(error, "model.shadow", config.model.shadow.as_deref(), origin),
+        BuildError::Older(why) => {
+            vec![Problem::at(&origin("model.bundle"), "model.bundle", format!("model.bundle: {why}"))]
         }
-        BuildError::Model(error) => model_problems(error, &origin("model.bundle")),
         BuildError::Memory(error) if MemoryPlan::divide(config, ModelCost::default()).is_ok() => {
-            let message = format!("limits.memory: with this model, {error}");
+            let models = if config.model.shadow.is_some() { "this model and its shadow" } else { "this model" };
+            let message = format!("limits.memory: with {models}, {error}");
             let problem = Problem::at(&origin("limits.memory"), "limits.memory", message);
             vec![problem.with(format!("at least \"{}\"", error.needed), config.limits.memory.to_string())]
         }
@@ -45,8 +44,21 @@ fn problems(config: &Config, origin: &dyn Fn(&str) -> Origin, error: &BuildError
     }
 }
 
+/// What is wrong with the bundle that this key names.
+fn of_bundle(error: &ModelError, key: &str, named: Option<&Path>, origin: &dyn Fn(&str) -> Origin) -> Vec<Problem> {
+    match error {
+        // Not a bundle that is at fault, but where it should be.
+        ModelError::Io { file, source, .. } if Some(file.as_path()) == named => {
+            let found = format!("{} ({source})", file.display());
+            let problem = Problem::value(&origin(key), key, "the folder of a bundle", &found);
+            vec![Problem { permission: source.kind() == io::ErrorKind::PermissionDenied, ..problem }]
+        }
+        error => model_problems(error, key, &origin(key)),
+    }
+}
+
 /// Every fault of a bundle: at its place in model.toml, or where the config names the bundle.
-fn model_problems(error: &ModelError, bundle: &Origin) -> Vec<Problem> {
+fn model_problems(error: &ModelError, key: &str, bundle: &Origin) -> Vec<Problem> {
     let permission = matches!(error, ModelError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied);
     let faults = manifest_faults(error).unwrap_or_else(|| {
         let single = |problem: crate::features::Problem| {
@@ -56,8 +68,8 @@ fn model_problems(error: &ModelError, bundle: &Origin) -> Vec<Problem> {
         error.problems().into_iter().map(single).collect()
     });
     let of_bundle = |problem: Problem| Problem {
-        key: "model.bundle".to_owned(),
-        message: format!("model.bundle: {}", problem.message),
+        key: key.to_owned(),
+        message: format!("{key}: {}", problem.message),
         permission,
         ..problem
     };

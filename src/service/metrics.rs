@@ -1,6 +1,7 @@
 //! OpenMetrics text, made at each scrape from the parts' own counters.
 
 use super::admin::View;
+use super::beside;
 use super::sources::{SourceView, Way};
 use super::status::{lag, resident_bytes, window_in_force_ms};
 use crate::link::Trouble;
@@ -122,11 +123,13 @@ impl Snapshot {
         add("store_set_aside", "Damaged stores set aside", false, single(number(stats.set_aside)));
         let panics = single(load(&view.engine.counters().panics));
         add("panics", "Events that made the code panic", true, panics);
-        let manifest = now.bundle.manifest();
+        beside::families(now.lineup.shadow().map(AsRef::as_ref), &mut add);
+        let bundle = now.lineup.bundle();
+        let manifest = bundle.manifest();
         let model = vec![
             ("name", manifest.name.clone()),
             ("version", manifest.version.clone()),
-            ("sha256", model::hex_text(now.bundle.sha256())),
+            ("sha256", model::hex_text(bundle.sha256())),
         ];
         add("model_info", "The model in force", false, vec![(model, 1.0)]);
         let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];

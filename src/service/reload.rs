@@ -5,15 +5,17 @@
 //! restart, and is named. A sink that a reload ends drains first, within its own limit; its cursor stays in the store.
 
 use super::admin::{InForce, View};
-use super::build::{Built, cost};
+use super::build::{Built, cost, lineup};
 use super::change::Changes;
 use super::daemon::{DaemonError, declarations};
 use super::examine::examine;
 use super::intake::SourceIntake;
+use super::models::Past;
 use super::sinks::Sinks;
 use crate::config::{Config, Loaded, MemoryPlan, Problem, Problems};
+use crate::engine::Lineup;
 use crate::ingest::Reloaded;
-use crate::model::Bundle;
+use crate::model::{Bundle, hex_text};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -76,12 +78,14 @@ pub struct Reload<'a> {
     pub view: &'a View,
     pub intakes: &'a [Arc<SourceIntake>],
     pub sinks: &'a mut Sinks,
+    /// The SHA-256 of the manifest that it is to go back to, also where that is older.
+    pub back_to: Option<String>,
 }
 
 /// What is checked and can be swapped in.
 struct Ready {
     config: Config,
-    bundle: Arc<Bundle>,
+    lineup: Arc<Lineup>,
     memory: MemoryPlan,
     changes: Changes,
     notes: Vec<String>,
@@ -100,7 +104,13 @@ impl Reload<'_> {
         let read = read.unwrap_or_else(|panic| Err(Problems(vec![Problem::of_file(self.file, panic.to_string())])));
         let checked = read.and_then(|read| self.check(&now, read));
         let report = match checked {
-            Ok(ready) => self.swap(&now, ready, at).await?,
+            Ok(ready) => {
+                // Before the swap: the first events of a new model must not wait for what a first run costs.
+                let lineup = Arc::clone(&ready.lineup);
+                let is_new = !Arc::ptr_eq(&lineup, &now.lineup);
+                let _ = tokio::task::spawn_blocking(move || is_new.then(|| lineup.warm())).await;
+                self.swap(&now, ready, at).await?
+            }
             Err(problems) => {
                 let report = Report { at, problems: problems.0, ..Report::default() };
                 self.view.put(InForce { reload: Some(report.clone()), ..again(&now) });
@@ -117,7 +127,7 @@ impl Reload<'_> {
         let (key, origin) = ("limits.memory", loaded.origin("limits.memory"));
         let refused = |message: String| Problems(vec![Problem::at(&origin, key, message)]);
         // The budget is that of the running daemon, also where the file has another one.
-        let cost = cost(&built.bundle);
+        let cost = cost(&built.bundle, built.shadow.as_deref());
         let mut memory = MemoryPlan::divide(&config, cost)
             .map_err(|error| refused(format!("limits.memory, as it is in force: {error}; then restart")))?;
         // The index is bounded by events: what the window holds now must still fit, if need be in the room that is kept
@@ -132,23 +142,60 @@ impl Reload<'_> {
             )));
         }
         let notes = loaded.warnings.iter().map(ToString::to_string).collect();
-        // The same bundle keeps its handle: nothing is loaded twice.
-        let same = built.bundle.manifest_sha256() == now.bundle.manifest_sha256();
-        let bundle = if same { Arc::clone(&now.bundle) } else { built.bundle };
-        Ok(Ready { config, bundle, memory, changes, notes })
+        let refused = |why| Problems(vec![Problem::at(&loaded.origin("model.bundle"), "model.bundle", why)]);
+        let found = hex_text(built.bundle.manifest_sha256());
+        if let Some(wanted) = self.back_to.as_ref().filter(|wanted| **wanted != found) {
+            let place = config.model.bundle.display();
+            return Err(refused(format!(
+                "model.bundle: expected the manifest with sha256 {wanted} behind {place}, found {found}"
+            )));
+        }
+        super::models::judge(&self.view.store, &built.bundle, self.back_to.is_some())
+            .map_err(|why| refused(format!("model.bundle: {why}")))?;
+        let lineup = Self::lineup(now, &config, built.bundle, built.shadow);
+        Ok(Ready { config, lineup, memory, changes, notes })
+    }
+
+    /// What is the same keeps its handle: nothing is loaded twice, and a shadow goes on being compared. One that was
+    /// dropped begins anew.
+    fn lineup(now: &InForce, config: &Config, bundle: Arc<Bundle>, shadow: Option<Arc<Bundle>>) -> Arc<Lineup> {
+        let is_same = |a: &Bundle, b: &Bundle| a.manifest_sha256() == b.manifest_sha256() && a.folder() == b.folder();
+        let old = &now.lineup;
+        let bundle = if is_same(&bundle, old.bundle()) { Arc::clone(old.bundle()) } else { bundle };
+        let goes_on = match (old.shadow(), &shadow) {
+            (Some(before), Some(after)) => {
+                let limit = config.model.shadow_limit.duration();
+                is_same(before.bundle(), after) && before.limit() == limit && before.dropped().is_none()
+            }
+            (before, after) => before.is_none() && after.is_none(),
+        };
+        if goes_on && Arc::ptr_eq(&bundle, old.bundle()) {
+            return Arc::clone(old);
+        }
+        lineup(config, bundle, shadow)
     }
 
     async fn swap(self, now: &InForce, ready: Ready, at: i64) -> Result<Report, DaemonError> {
-        let Ready { config, bundle, memory, changes, mut notes } = ready;
+        let Ready { config, lineup, memory, changes, mut notes } = ready;
         let view = self.view;
         let mut lines = Vec::new();
         // The engine first: it must know the model before anything is decoded for it.
-        view.engine.swap(Arc::clone(&bundle), memory.index);
-        if !Arc::ptr_eq(&bundle, &now.bundle) {
+        view.engine.swap(Arc::clone(&lineup), memory.index);
+        let (bundle, before) = (lineup.bundle(), now.lineup.bundle());
+        let mut past = now.past.clone();
+        if !Arc::ptr_eq(bundle, before) {
+            let used = super::models::at_reload(before, bundle, self.back_to.is_some());
+            super::models::note(&view.engine, used).await;
+            past = Past::read(&view.store).map_err(DaemonError::Store)?;
+        }
+        if !Arc::ptr_eq(&lineup, &now.lineup) {
             for intake in self.intakes {
-                intake.want(bundle.features().pointers());
+                intake.want(lineup.pointers());
             }
-            let (new, old) = (bundle.label(), now.bundle.label());
+            lines.extend(shadow_line(&now.lineup, &lineup));
+        }
+        if !Arc::ptr_eq(bundle, before) {
+            let (new, old) = (bundle.label(), before.label());
             lines.push(if new == old {
                 format!("model: {new}, with other thresholds, features or weights under the same version")
             } else {
@@ -179,8 +226,21 @@ impl Reload<'_> {
         }
         let report = Report { at, changes: lines, restart: changes.restart, notes, ..Report::default() };
         let sinks = self.sinks.statuses(&config.sinks);
-        view.put(InForce { config, memory, bundle, sinks, reload: Some(report.clone()) });
+        let reload = Some(report.clone());
+        view.put(InForce { config, memory, lineup, left_out: None, past, sinks, reload });
         Ok(report)
+    }
+}
+
+/// What became of the shadow.
+fn shadow_line(old: &Lineup, new: &Lineup) -> Option<String> {
+    let label = |lineup: &Lineup| lineup.shadow().map(|shadow| shadow.bundle().label().to_owned());
+    match (label(old), label(new)) {
+        (None, None) => None,
+        (Some(old), None) => Some(format!("shadow: none instead of {old}")),
+        (None, Some(new)) => Some(format!("shadow: {new}")),
+        (Some(old), Some(new)) if old == new => Some(format!("shadow: {new}, compared anew")),
+        (Some(old), Some(new)) => Some(format!("shadow: {new} instead of {old}")),
     }
 }
 
@@ -189,7 +249,9 @@ fn again(now: &InForce) -> InForce {
     InForce {
         config: now.config.clone(),
         memory: now.memory,
-        bundle: Arc::clone(&now.bundle),
+        lineup: Arc::clone(&now.lineup),
+        left_out: now.left_out.clone(),
+        past: now.past.clone(),
         sinks: now.sinks.clone(),
         reload: None,
     }

@@ -8,12 +8,11 @@ use super::rules::rules;
 use super::source_options as options;
 use crate::config::{Config, Content, Endpoint, Source, SourceKind};
 use crate::engine::{Engine, Origin};
-use crate::event::{Budget, Decoder};
+use crate::event::{Budget, Decoder, Pointer};
 use crate::ingest::{
     Connections, EventRoutes, Limits, ListenOptions, Places, SourceStatus, TlsFiles, file, kafka, lines, mqtt, serial,
     serve, spool,
 };
-use crate::model::Bundle;
 use crate::store::Store;
 use serde_json::{Value, json};
 use std::future::Future;
@@ -45,7 +44,8 @@ pub enum Way {
 /// What every source is given.
 pub struct Sources<'a> {
     pub config: &'a Config,
-    pub bundle: &'a Arc<Bundle>,
+    /// The fields that the models want.
+    pub fields: &'a Arc<[Pointer]>,
     /// Sockets that the supervisor has opened for it.
     pub activation: &'a Activation,
     pub store: &'a Arc<Store>,
@@ -153,7 +153,7 @@ impl Sources<'_> {
     fn intake(&self, source: &Source, origin: &Arc<Origin>) -> Result<SourceIntake, DaemonError> {
         let rules = rules(&source.name, &source.event)?;
         let (event_bytes_max, seed) = (self.config.limits.event.as_usize(), self.store.seed());
-        let decoder = Decoder::new(rules, Arc::clone(self.bundle.features().pointers()), event_bytes_max, seed);
+        let decoder = Decoder::new(rules, Arc::clone(self.fields), event_bytes_max, seed);
         let decoder = match source.content {
             Content::Events => decoder,
             Content::Labels => decoder.for_labels(),

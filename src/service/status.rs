@@ -1,6 +1,7 @@
 //! `status --json`: one object, a member a part.
 
 use super::admin::View;
+use super::beside;
 use super::reload::Report;
 use super::sources::{SourceView, Way};
 use crate::forward::SinkStatus;
@@ -38,7 +39,8 @@ pub fn lag(store: &Store, sink: &str) -> Lag {
 /// The whole status.
 pub fn status(view: &View) -> Value {
     let (stats, now) = (view.store.stats(), view.now());
-    let manifest = now.bundle.manifest();
+    let (bundle, shadow) = (now.lineup.bundle(), now.lineup.shadow());
+    let manifest = bundle.manifest();
     json!({
         "name": "verdictd",
         "version": env!("CARGO_PKG_VERSION"),
@@ -83,8 +85,12 @@ pub fn status(view: &View) -> Value {
         "model": {
             "name": manifest.name,
             "version": manifest.version,
-            "sha256": model::hex_text(now.bundle.sha256()),
+            "sha256": model::hex_text(bundle.sha256()),
+            "serial": manifest.serial,
+            "history": now.past.json(),
+            "before": now.past.before_json(),
         },
+        "shadow": shadow.map(|shadow| beside::status(shadow)),
         "reload": now.reload.as_ref().map(Report::json),
         "warnings": warnings(view, &stats),
     })
@@ -194,7 +200,10 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
         let why = sink.link.last_error().map(|error| error.text).unwrap_or_default();
         lines.push(format!("sink {} is down: {why}", sink.name));
     }
+    lines.extend(now.left_out.iter().map(|why| format!("the shadow model is left out until a reload: {why}")));
+    lines.extend(now.lineup.shadow().and_then(|shadow| beside::warning(shadow)));
     lines.extend(now.reload.iter().flat_map(Report::warnings));
+    lines.extend(now.bundle.notes().iter().map(|note| format!("model {}: {note}", now.bundle.label())));
     lines.extend(super::clock::warnings());
     lines.extend(view.tight.clone());
     if stats.set_aside > 0 {

@@ -2,18 +2,19 @@
 //! in order.
 
 use super::activation::{ADMIN, Activation};
-use super::admin::{InForce, View};
+use super::admin::{Ask, InForce, View};
 use super::build::Built;
 use super::cgroup;
 use super::daemon::{DaemonError, limits};
+use super::models::Past;
 use super::notify;
 use super::reload::{Reload, Report};
 use super::sinks::Sinks;
 use super::sources::{Sources, Started, listen_options};
 use crate::config::{Config, Problems};
-use crate::engine::{Engine, Failure};
+use crate::engine::{Engine, Failure, Lineup};
 use crate::event::Budget;
-use crate::ingest::{AdminRoutes, Limits, Reloaded, serve};
+use crate::ingest::{AdminRoutes, Limits, serve};
 use crate::listen::Listen;
 use crate::notice;
 use crate::store::Store;
@@ -22,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 /// How long a clean stop waits for the sinks.
@@ -36,6 +37,7 @@ pub struct Parts<'a> {
     pub file: &'a Path,
     pub config: Config,
     pub built: Built,
+    pub lineup: Arc<Lineup>,
     pub store: &'a Arc<Store>,
     pub engine: &'a Arc<Engine>,
     pub activation: &'a Activation,
@@ -90,7 +92,7 @@ pub async fn run(parts: Parts<'_>, hangup: Signal) -> Result<(), DaemonError> {
     Ok(())
 }
 
-type Asked = mpsc::Receiver<oneshot::Sender<Reloaded>>;
+type Asked = mpsc::Receiver<Ask>;
 
 struct Tasks<'a> {
     file: &'a Path,
@@ -106,16 +108,16 @@ struct Tasks<'a> {
 
 impl<'a> Tasks<'a> {
     fn start(parts: Parts<'a>) -> Result<(Self, Asked), DaemonError> {
-        let Parts { file, config, built, store, engine, activation, started } = parts;
+        let Parts { file, config, built, lineup, store, engine, activation, started } = parts;
         let (stop_sources, stop_admin) = (watch::Sender::new(false), watch::Sender::new(false));
         let limits = limits(&config);
         let budget = Budget::new(usize::try_from(built.memory.admitted).unwrap_or(usize::MAX));
         let admin_limits = Limits { connections_max: ADMIN_CONNECTIONS_MAX, ..limits.clone() };
         let listener = activation.listener(ADMIN, &listen_options(&config.admin, &admin_limits))?;
         let mut sources = JoinSet::new();
-        let (bundle, stop, budget_of) = (&built.bundle, &stop_sources, &budget);
+        let (fields, stop, budget_of) = (lineup.pointers(), &stop_sources, &budget);
         let starting =
-            Sources { config: &config, bundle, store, engine, activation, budget: budget_of, limits: &limits, stop };
+            Sources { config: &config, fields, store, engine, activation, budget: budget_of, limits: &limits, stop };
         let Started { views, intakes } = starting.start(&mut sources)?;
         for (name, place) in activation.unwanted() {
             tracing::error!(
@@ -133,7 +135,9 @@ impl<'a> Tasks<'a> {
         if let Some(warning) = &tight {
             tracing::warn!(kind = notice::MEMORY_TIGHT.kind, "{warning}");
         }
-        let in_force = InForce { config, memory: built.memory, bundle: built.bundle, sinks: shown, reload: None };
+        let past = Past::read(store).map_err(DaemonError::Store)?;
+        let (memory, left_out) = (built.memory, built.left_out);
+        let in_force = InForce { config, memory, lineup, left_out, past, sinks: shown, reload: None };
         let view = Arc::new(View {
             disk: built.disk,
             store: Arc::clone(store),
@@ -157,7 +161,7 @@ impl<'a> Tasks<'a> {
         let view = &self.view;
         let from = view.sources.iter().map(|source| source.place.as_str()).collect::<Vec<_>>().join(", ");
         let ready_ms = u64::try_from(view.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        tracing::info!(kind = notice::READY.kind, ready_ms, model = view.now().bundle.label(), from, "ready");
+        tracing::info!(kind = notice::READY.kind, ready_ms, model = view.now().lineup.bundle().label(), from, "ready");
         notify::ready(&format!("taking events from {from}"));
         notify::keep_telling(Arc::clone(view));
     }
@@ -169,16 +173,16 @@ impl<'a> Tasks<'a> {
         asked: &mut Asked,
     ) -> Result<Option<Failure>, DaemonError> {
         loop {
-            let reply = tokio::select! {
+            let Ask { reply, back_to } = tokio::select! {
                 _ = signals.terminate.recv() => return Ok(None),
                 _ = signals.interrupt.recv() => return Ok(None),
                 failure = self.engine.failed() => return Ok(Some(failure)),
-                _ = signals.hangup.recv() => None,
-                Some(reply) = asked.recv() => Some(reply),
+                _ = signals.hangup.recv() => Ask::default(),
+                Some(ask) = asked.recv() => ask,
             };
             notify::reloading();
             let (file, view, intakes) = (self.file, Arc::clone(&self.view), &self.intakes);
-            let reload = Reload { file, view: &view, intakes, sinks: &mut self.sinks };
+            let reload = Reload { file, view: &view, intakes, sinks: &mut self.sinks, back_to };
             let report = tokio::select! {
                 report = reload.run() => report?,
                 // What it has done by then holds; a stop has no use for the rest.

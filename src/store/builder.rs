@@ -4,6 +4,7 @@ use super::chunk::{Chunk, RAW_BYTES_MAX, RECORDS_MAX, Texts};
 use super::codec::{Reader, put_bytes, put_signed, put_varint, varint_len};
 use super::error::StoreError;
 use super::record::{self, Indices, NewRecord, Previous, REASON_BYTES_MAX, REASONS_MAX, Record};
+use super::shadow::RawShadow;
 use std::sync::Arc;
 
 /// Bytes of a chunk's head apart from texts and models, at the most.
@@ -152,6 +153,11 @@ impl Open {
             model: self.model(record.model, record.model_sha256),
             decision: self.text(record.decision),
             reasons: &reasons[..count],
+            shadow: record.shadow.map(|shadow| RawShadow {
+                model: self.model(shadow.model, shadow.model_sha256),
+                decision: self.text(shadow.decision),
+                score: shadow.score,
+            }),
         };
         let before = self.previous;
         record::encode(&mut self.records, record, &indices, &mut self.previous);

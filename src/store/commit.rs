@@ -2,6 +2,7 @@
 
 use super::chunk::Chunk;
 use super::label::Label;
+use super::model_use::ModelUse;
 use super::quarantine::QuarantineEntry;
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ pub struct Commit {
     pub quarantine_drop: Vec<u64>,
     /// Sink cursors to move in this very commit: name, next sequence. One never moves back.
     pub cursors: Vec<(String, u64)>,
+    /// Models taken into use; their numbers are given by the store.
+    pub models: Vec<ModelUse>,
 }
 
 impl Commit {
@@ -30,6 +33,7 @@ impl Commit {
             && self.labels.is_empty()
             && self.quarantine_drop.is_empty()
             && self.cursors.is_empty()
+            && self.models.is_empty()
     }
 }
 

@@ -7,11 +7,13 @@
 use super::chunk::Chunk;
 use super::error::StoreError;
 use super::frame::{self, Kind};
+use super::history;
 use super::keys;
 use super::label;
 use super::layout::{self, Layout};
 use super::lock::Lock;
 use super::medium::{self, Medium};
+use super::model_use::ModelUse;
 use super::quarantine::{QuarantineEntry, QuarantineInfo};
 use super::record::Record;
 use super::salvage;
@@ -192,6 +194,15 @@ impl Inspector {
         shared::quarantine_get(medium, sequence)
     }
 
+    /// Which model was in use when, ascending.
+    ///
+    /// # Errors
+    /// When the copy cannot be read.
+    pub fn models(&self) -> Result<Vec<ModelUse>, StoreError> {
+        let Some(medium) = &self.medium else { return Ok(Vec::new()) };
+        history::read(medium)
+    }
+
     fn check(&mut self, dir: &Path) -> Result<(), StoreError> {
         let mut report = std::mem::take(&mut self.report);
         let mut next = None;
@@ -303,7 +314,8 @@ fn check_value(
                 gaps.retain(|gap| !listed.iter().any(|known| known.0 <= gap.0 && gap.1 <= known.1));
                 true
             }
-            _ => true,
+            Ok(name) => history::check(name, &body).unwrap_or(true),
+            Err(_) => true,
         }),
     }
 }

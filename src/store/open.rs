@@ -3,6 +3,7 @@
 use super::disk::{self, Disk};
 use super::error::StoreError;
 use super::frame::{self, Kind};
+use super::history::History;
 use super::index::Index;
 use super::keys;
 use super::label::LabelLog;
@@ -14,7 +15,7 @@ use super::recover::{self, Laps, Recovered};
 use super::salvage;
 use super::shared::{Figures, Store, decode_head, tell_gaps};
 use super::sinks::Sinks;
-use super::state;
+use super::state::{self, FORMAT};
 use super::stats::Recovery;
 use super::tip::TipFile;
 use super::window::CutAlarm;
@@ -72,6 +73,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     if recovery.salvaged_to.is_some() {
         recovery.lost_now = lost.saturating_sub(recovery.lost_now);
     }
+    state.format = FORMAT;
     state.next = state.next.max(folded.next);
     state.log_floor = folded.first;
     state.note_time(&folded.clock);
@@ -82,9 +84,10 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     let quarantined = read_quarantine(&medium)?;
     let (labels, damaged_labels) = read_labels(&medium)?;
     recovery.set_aside_now += damaged_labels;
+    let history = History::open(&medium)?;
     let figures = Figures::default();
     let quarantine_bytes: u64 = quarantined.iter().map(|entry| entry.2).sum();
-    let live = folded.live + quarantine_bytes + labels.bytes();
+    let live = folded.live + quarantine_bytes + labels.bytes() + history.bytes();
     for (figure, value) in [
         (&figures.quarantine_entries, quarantined.len() as u64),
         (&figures.quarantine_bytes, quarantine_bytes),
@@ -137,6 +140,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
         quarantined,
         quarantine_budget: options.quarantine_bytes,
         labels,
+        history,
         when_full: options.when_full,
         state_age: 0,
         alarm: CutAlarm::default(),

@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! flags      u8      bits 0-1 score: 0 none, 1 f32, 2 f64;  bit 2 has a key;  bit 3 source as before;
-//!                    bit 4 model as before;  bit 5 decided and log time as before;  bit 6 has reasons
+//!                    bit 4 model as before;  bit 5 decided and log time as before;  bit 6 has reasons;
+//!                    bit 7 has what a shadow model said (since format 2)
 //! source     varint  index of its text              (unless bit 3)
 //! model      varint  index of the model             (unless bit 4)
 //! id         bytes   varint length, then the text
@@ -16,6 +17,7 @@
 //! payload    u64     fingerprint, little-endian
 //! decided    signed  milliseconds after the record before   (unless bit 5)
 //! log time   varint  milliseconds after the record before   (unless bit 5)
+//! shadow     see [`super::shadow`]                          (if bit 7)
 //! ```
 //!
 //! "Before" the first record stand index 0 and the chunk's base times.
@@ -23,6 +25,7 @@
 use super::chunk::Texts;
 use super::codec::{Malformed, Reader, put_bytes, put_signed, put_varint};
 use super::error::StoreError;
+use super::shadow::{self, RawShadow, Shadowed};
 use crate::verdict::Verdict;
 
 /// Longest `source` and `id`, bytes.
@@ -58,6 +61,8 @@ pub struct NewRecord<'a> {
     pub decided_ms: i64,
     /// The log clock ([`super::LogClock`]), milliseconds; never less than that of the record before.
     pub log_ms: u64,
+    /// What the shadow model said, if there is one.
+    pub shadow: Option<Shadowed<'a>>,
 }
 
 impl<'a> NewRecord<'a> {
@@ -78,6 +83,7 @@ impl<'a> NewRecord<'a> {
             model_sha256: verdict.model_sha256,
             decided_ms: verdict.decided_ms,
             log_ms: record.log_ms,
+            shadow: record.shadow,
         }
     }
 }
@@ -92,6 +98,8 @@ impl NewRecord<'_> {
             ("key", self.key.unwrap_or_default(), KEY_BYTES_MAX),
             ("decision", self.decision, LABEL_BYTES_MAX),
             ("model", self.model, MODEL_BYTES_MAX),
+            ("decision", self.shadow.map_or("", |shadow| shadow.decision), LABEL_BYTES_MAX),
+            ("model", self.shadow.map_or("", |shadow| shadow.model), MODEL_BYTES_MAX),
         ];
         match texts.iter().find(|(_, text, limit)| text.len() > *limit) {
             Some(&(what, text, limit)) => Err(StoreError::TooLong { what, bytes: text.len(), limit }),
@@ -106,6 +114,7 @@ pub struct Record<'a> {
     pub verdict: Verdict<'a>,
     pub payload: u64,
     pub log_ms: u64,
+    pub shadow: Option<Shadowed<'a>>,
 }
 
 /// What carries over from one record to the next.
@@ -124,6 +133,7 @@ pub struct Indices<'a> {
     pub model: u32,
     pub decision: u32,
     pub reasons: &'a [u32],
+    pub shadow: Option<RawShadow>,
 }
 
 const SCORE: u8 = 0b11;
@@ -135,6 +145,7 @@ const SAME_SOURCE: u8 = 1 << 3;
 const SAME_MODEL: u8 = 1 << 4;
 const SAME_TIMES: u8 = 1 << 5;
 const HAS_REASONS: u8 = 1 << 6;
+const HAS_SHADOW: u8 = 1 << 7;
 
 /// Appends a record.
 pub fn encode(out: &mut Vec<u8>, record: &NewRecord<'_>, indices: &Indices<'_>, previous: &mut Previous) {
@@ -154,7 +165,8 @@ pub fn encode(out: &mut Vec<u8>, record: &NewRecord<'_>, indices: &Indices<'_>, 
             | flag(indices.source == previous.source, SAME_SOURCE)
             | flag(indices.model == previous.model, SAME_MODEL)
             | flag(same_times, SAME_TIMES)
-            | flag(!indices.reasons.is_empty(), HAS_REASONS),
+            | flag(!indices.reasons.is_empty(), HAS_REASONS)
+            | flag(indices.shadow.is_some(), HAS_SHADOW),
     );
     if indices.source != previous.source {
         put_varint(out, u64::from(indices.source));
@@ -184,6 +196,9 @@ pub fn encode(out: &mut Vec<u8>, record: &NewRecord<'_>, indices: &Indices<'_>, 
         put_signed(out, record.decided_ms.wrapping_sub(previous.decided_ms));
         put_varint(out, log_ms - previous.log_ms);
     }
+    if let Some(shadow) = indices.shadow {
+        shadow::encode(out, shadow);
+    }
     *previous = Previous {
         source: indices.source,
         model: indices.model,
@@ -208,6 +223,7 @@ pub struct RawRecord<'a> {
     pub payload: u64,
     pub decided_ms: i64,
     pub log_ms: u64,
+    shadow: Option<RawShadow>,
 }
 
 /// Reads one record.
@@ -249,6 +265,7 @@ pub fn decode<'a>(reader: &mut Reader<'a>, previous: &mut Previous) -> Result<Ra
         decided_ms = decided_ms.wrapping_add(reader.signed()?);
         log_ms = log_ms.checked_add(reader.varint()?).ok_or(Malformed("a log time of 64 bits"))?;
     }
+    let shadow = if flags & HAS_SHADOW == 0 { None } else { Some(shadow::decode(reader)?) };
     *previous = Previous { source, model, time_us, decided_ms, log_ms };
     Ok(RawRecord {
         source,
@@ -263,6 +280,7 @@ pub fn decode<'a>(reader: &mut Reader<'a>, previous: &mut Previous) -> Result<Ra
         payload,
         decided_ms,
         log_ms,
+        shadow,
     })
 }
 
@@ -290,6 +308,7 @@ impl<'a> RawRecord<'a> {
             model_sha256,
             decided_ms: self.decided_ms,
         };
-        Ok(Record { verdict, payload: self.payload, log_ms: self.log_ms })
+        let shadow = self.shadow.map(|shadow| shadow.resolve(texts)).transpose()?;
+        Ok(Record { verdict, payload: self.payload, log_ms: self.log_ms, shadow })
     }
 }

@@ -4,10 +4,12 @@ use super::chunk::Chunk;
 use super::disk::{Disk, Room};
 use super::error::StoreError;
 use super::frame::{self, Kind};
+use super::history;
 use super::keys;
 use super::label::{self, Label};
 use super::lock::Lock;
 use super::medium::Medium;
+use super::model_use::{ModelUse, Stamp};
 use super::options::SinkDecl;
 use super::quarantine::{self, QuarantineEntry, QuarantineInfo};
 use super::sinks::{Sink, Sinks};
@@ -201,6 +203,30 @@ impl Store {
             );
         }
         Ok(labels)
+    }
+
+    /// Which model was in use when, ascending; a thousand entries at most.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn models(&self) -> Result<Vec<ModelUse>, StoreError> {
+        history::read(&self.medium)
+    }
+
+    /// The highest stamp of the models of that name that were in use, by what their signatures vouch for.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn highest_stamp(&self, name: &str) -> Result<Option<Stamp>, StoreError> {
+        Ok(history::read_stamps(&self.medium)?.into_iter().find(|(known, _)| known == name).map(|(_, stamp)| stamp))
+    }
+
+    /// The manifest that may be taken into use though it is older, until a model is.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn permitted_model(&self) -> Result<Option<[u8; 32]>, StoreError> {
+        history::read_permit(&self.medium)
     }
 
     /// Entries of the quarantine, ascending, from the sequence `from` on, at most `limit`.

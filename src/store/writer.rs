@@ -6,6 +6,7 @@ use super::commit::{Commit, Committed};
 use super::disk::Room;
 use super::error::StoreError;
 use super::frame::{self, Kind};
+use super::history::History;
 use super::keys;
 use super::label::LabelLog;
 use super::medium::Batch;
@@ -47,6 +48,7 @@ pub struct Writer {
     pub(crate) quarantined: VecDeque<(u64, u16, u64)>,
     pub(crate) quarantine_budget: u64,
     pub(crate) labels: LabelLog,
+    pub(crate) history: History,
     pub(crate) when_full: WhenFull,
     pub(crate) tip: TipFile,
     pub(crate) state_age: u32,
@@ -121,6 +123,12 @@ impl Writer {
         for (key, value) in self.labels.append(&commit.labels, self.commit) {
             self.live += value.len() as u64 + ENTRY_OVERHEAD;
             pending.insert(&key, value);
+        }
+        for used in &commit.models {
+            let noted = self.history.note(used, self.commit);
+            self.live = self.live.saturating_add_signed(noted.grown);
+            noted.removed.iter().for_each(|key| pending.remove(key));
+            noted.put.into_iter().for_each(|(key, value)| pending.insert(&key, value));
         }
         for (name, next) in &commit.cursors {
             self.store.advance_cursor(name, *next);

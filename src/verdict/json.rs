@@ -38,7 +38,7 @@ pub fn write_json(verdict: &Verdict<'_>, out: &mut Vec<u8>) {
 
 /// Appends a number that is a score: the shortest text that reads back as the same f32 where the score is
 /// one exactly, else as the same f64; `null` where there is none.
-fn write_score(score: Option<f64>, out: &mut Vec<u8>) {
+pub fn write_score(score: Option<f64>, out: &mut Vec<u8>) {
     let Some(score) = score.filter(|s| s.is_finite()) else {
         out.extend_from_slice(b"null");
         return;
@@ -49,6 +49,14 @@ fn write_score(score: Option<f64>, out: &mut Vec<u8>) {
     #[allow(clippy::float_cmp)]
     let is_short = f64::from(short) == score;
     let _ = if is_short { write!(out, "{short:?}") } else { write!(out, "{score:?}") };
+}
+
+/// The same of any number: whole ones without decimals, as they came in.
+pub fn write_number(number: f64, out: &mut Vec<u8>) {
+    write_score(Some(number), out);
+    if out.ends_with(b".0") {
+        out.truncate(out.len() - 2);
+    }
 }
 
 /// Milliseconds since 1970 as RFC 3339 with three decimals always, so that lines align.

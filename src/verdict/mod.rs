@@ -6,7 +6,7 @@ mod json;
 mod tests;
 
 pub use cloudevents::{VERDICT_TYPE, write_cloud_event};
-pub use json::{write_decided, write_json, write_json_string};
+pub use json::{write_decided, write_json, write_json_string, write_number, write_score};
 
 /// One verdict, borrowed from wherever its record stands (a log chunk, as a rule).
 ///

@@ -23,7 +23,9 @@ fn row<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 #[test]
 fn every_metric_and_label_is_in_the_readme_and_none_else() {
     let readme = read("README.md");
-    let site = Site::new();
+    let mut site = Site::new();
+    let bundle = format!("{:?}", site.bundle().display().to_string());
+    site.set("model.shadow", &bundle);
     let daemon = Daemon::start(&site);
     let event = r#"{"id":"1","amount":5}"#;
     assert_eq!(daemon.client().post("application/json", event).expect("an answer").status, 200);

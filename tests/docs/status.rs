@@ -1,6 +1,7 @@
 //! packaging/reference/status.md: the members of `status --json`.
 
 use super::read;
+use super::support::bundle;
 use super::support::child::{WATCHDOG, poll};
 use super::support::daemon::{Daemon, configured};
 use super::support::site::Site;
@@ -38,9 +39,17 @@ fn paths(value: &Value, at: &str, out: &mut BTreeSet<String>) {
 /// A site with every type of source and sink; brokers and devices are not there.
 fn everything() -> Site {
     let mut site = Site::new();
-    let path = |name: &str| format!("{:?}", site.path().join(name).display().to_string());
+    let folder = site.path().to_owned();
+    let path = |name: &str| format!("{:?}", folder.join(name).display().to_string());
     let (lines, file, spool) = (format!("\"unix:{}/lines.sock\"", site.path().display()), path("f"), path("spool"));
     std::fs::create_dir(site.path().join("spool")).expect("a folder");
+    // One that decides otherwise, to be compared.
+    let shadow = site.path().join("shadow");
+    bundle::write(&shadow, "shadow", "1");
+    let manifest = shadow.join("model.toml");
+    let text = std::fs::read_to_string(&manifest).expect("a manifest");
+    std::fs::write(&manifest, text.replace("review = 0.5", "review = 0.55")).expect("a manifest");
+    site.set("model.shadow", &path("shadow"));
     // Nobody listens on port 1.
     for (key, value) in [
         ("limits.memory", "\"256 MiB\""),
@@ -58,11 +67,17 @@ fn everything() -> Site {
     site
 }
 
+fn verdict(daemon: &Daemon, amount: f64) -> Value {
+    let event = format!(r#"{{"id":"a","time":"2018-05-01T00:20:11Z","amount":{amount}}}"#);
+    daemon.client().post("application/json", event).expect("an answer").json()
+}
+
 #[test]
 fn every_member_of_the_status_is_in_its_page_and_none_else() {
     let mut site = everything();
     let daemon = Daemon::start(&site);
     let mut found = BTreeSet::new();
+    assert_eq!(verdict(&daemon, 500.0)["decision"], "review");
     // Errors are there once something has failed.
     let is_whole = || {
         let status = daemon.status();
@@ -73,6 +88,9 @@ fn every_member_of_the_status_is_in_its_page_and_none_else() {
     // A reload that changes a sink and asks for a restart, with a warning; then one that is refused.
     let sink = "{ type = \"mqtt\", broker = \"mqtt://127.0.0.1:1\", topic = \"other\" }";
     site.set("sinks.b-mqtt", sink).set("limits.connections", "100");
+    let next = site.path().join("next");
+    bundle::write(&next, "test", "2");
+    site.set("model.bundle", &format!("{:?}", next.display().to_string()));
     let done = configured(&site, &["reload"]);
     assert!(done.status.success(), "{done:?}");
     paths(&daemon.status(), "", &mut found);
@@ -85,7 +103,7 @@ fn every_member_of_the_status_is_in_its_page_and_none_else() {
     assert!(daemon.stop().success());
 
     let documented = documented();
-    let optional = ["sources[].counts.*", "reload.notes[]"];
+    let optional = ["sources[].counts.*", "reload.notes[]", "shadow"];
     let missing: Vec<_> = found.difference(&documented).collect();
     let more: Vec<_> = documented.difference(&found).filter(|name| !optional.contains(&name.as_str())).collect();
     assert!(missing.is_empty() && more.is_empty(), "not in the page: {missing:?}; only in the page: {more:?}");

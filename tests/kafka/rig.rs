@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use verdictd::engine::{Along, Engine, Origin, Parts};
+use verdictd::engine::{Along, Engine, Lineup, Origin, Parts};
 use verdictd::event::{Budget, Decoder, Form, IdentityRules, KeyRule, Pointer, SourceRule};
 use verdictd::forward::{self, SetAside, SettingAside, SinkStatus, Stopped};
 use verdictd::ingest::{self, Answer, Intake, SourceStatus, Submission};
@@ -49,7 +49,8 @@ impl Rig {
         if !at.exists() {
             bundle::write(&at, "test", "1");
         }
-        let bundle = Arc::new(model::load(&at, &LoadOptions::default()).expect("the bundle"));
+        let bundle = model::load(&at, &LoadOptions::default()).expect("the bundle");
+        let lineup = Lineup::alone(Arc::new(bundle));
         let sinks = vec![SinkDecl { name: SINK.to_owned(), start: SinkStart::Oldest }];
         let options = store::Options { sinks, ..store::Options::new(folder.path().join("state")) };
         let opened = store::open(&options).expect("the store");
@@ -61,13 +62,13 @@ impl Rig {
             source: SourceRule::Fixed(SOURCE.to_owned()),
             key: KeyRule { pointers: vec![pointer("/key")], hmac_key: None, fixed: None },
         };
-        let decoder = Decoder::new(rules, Arc::clone(bundle.features().pointers()), 1 << 18, opened.store.seed());
+        let decoder = Decoder::new(rules, Arc::clone(lineup.pointers()), 1 << 18, opened.store.seed());
         let store = Arc::clone(&opened.store);
         let parts = Parts {
             store: opened.store,
             index: opened.index,
             writer: opened.writer,
-            bundle,
+            lineup,
             courier: None,
             keep_payload: true,
         };

@@ -56,6 +56,7 @@ impl Texts {
             model_sha256: &[7; 32],
             decided_ms: random.random_range(0..4_000_000_000_000),
             log_ms,
+            shadow: None,
         })
     }
 

@@ -15,6 +15,33 @@ pub fn write(at: &Path, name: &str, version: &str) {
         ("net.2.weight", vec![1, 2], &[1.0, 1.0]),
         ("net.2.bias", vec![1], &[-5.0]),
     ];
+    write_tensors(at, &tensors, &manifest(name, version, LAYERS));
+}
+
+/// The same with so many units, and a layer of as many by as many in between that changes nothing: a model of
+/// 4 × `units`² bytes with the same verdicts.
+pub fn write_wide(at: &Path, name: &str, version: &str, units: usize) {
+    #[allow(clippy::cast_precision_loss)] // a few thousand
+    let share = vec![0.01 / units as f32; units];
+    let mut same = vec![0.0; units * units];
+    same.iter_mut().step_by(units + 1).for_each(|weight| *weight = 1.0);
+    let (none, ones) = (vec![0.0; units], vec![1.0; units]);
+    let tensors: [(&str, Vec<usize>, &[f32]); 6] = [
+        ("net.0.weight", vec![units, 1], &share),
+        ("net.0.bias", vec![units], &none),
+        ("net.1.weight", vec![units, units], &same),
+        ("net.1.bias", vec![units], &none),
+        ("net.2.weight", vec![1, units], &ones),
+        ("net.2.bias", vec![1], &[-5.0]),
+    ];
+    let layers = r#"[{ linear = "net.0" }, { activation = "relu" }, { linear = "net.1" }, { linear = "net.2" }]"#;
+    write_tensors(at, &tensors, &manifest(name, version, layers));
+}
+
+const LAYERS: &str = r#"[{ linear = "net.0" }, { activation = "relu" }, { linear = "net.2" }]"#;
+
+/// `manifest` with the hash of the weights in the place of `SHA256`.
+fn write_tensors(at: &Path, tensors: &[(&str, Vec<usize>, &[f32])], manifest: &str) {
     let raw: Vec<_> =
         tensors.iter().map(|(_, _, v)| v.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>()).collect();
     let views = tensors.iter().zip(&raw).map(|((name, shape, _), bytes)| {
@@ -23,20 +50,20 @@ pub fn write(at: &Path, name: &str, version: &str) {
     let weights = safetensors::serialize(views, None).expect("tensors that can be written");
     std::fs::create_dir_all(at).expect("the bundle's folder");
     std::fs::write(at.join("model.safetensors"), &weights).expect("the weights");
-    std::fs::write(at.join("model.toml"), manifest(name, version, &weights)).expect("the manifest");
-}
-
-fn manifest(name: &str, version: &str, weights: &[u8]) -> String {
-    let sha256 = Sha256::digest(weights).iter().fold(String::new(), |mut text, byte| {
+    let sha256 = Sha256::digest(&weights).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     });
+    std::fs::write(at.join("model.toml"), manifest.replace("SHA256", &sha256)).expect("the manifest");
+}
+
+fn manifest(name: &str, version: &str, layers: &str) -> String {
     format!(
         r#"name = "{name}"
 version = "{version}"
 format = "safetensors"
 file = "model.safetensors"
-sha256 = "{sha256}"
+sha256 = "SHA256"
 
 [decision]
 block = 0.9
@@ -46,7 +73,7 @@ fallback = "review"
 
 [network]
 output = "logit"
-layers = [{{ linear = "net.0" }}, {{ activation = "relu" }}, {{ linear = "net.2" }}]
+layers = {layers}
 
 [[feature]]
 name = "amount"

@@ -49,6 +49,12 @@ impl Client {
         self.receive()
     }
 
+    /// Asks an admin listener for a reload.
+    pub fn reload(&mut self) -> io::Result<Reply> {
+        self.send(b"POST /v1/reload HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n")?;
+        self.receive()
+    }
+
     /// Sends without waiting, to have several requests under way.
     pub fn send_post(&mut self, content_type: &str, headers: &[(&str, &str)], body: &[u8]) -> io::Result<()> {
         let mut request = Vec::with_capacity(body.len() + 256);

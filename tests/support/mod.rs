@@ -11,6 +11,7 @@ pub mod daemon;
 pub mod http;
 pub mod kafka;
 pub mod link;
+pub mod minisign;
 pub mod mosquitto;
 pub mod powercut_fs;
 pub mod pty;

@@ -3,7 +3,7 @@
 use super::child::{Scratch, io_error};
 use super::events::Requests;
 use super::{BATCH_EVENTS, BenchError};
-use crate::engine::{Along, Engine, Origin, Parts, Submission};
+use crate::engine::{Along, Engine, Lineup, Origin, Parts, Submission};
 use crate::event::{Decoder, EventBatch, Form, IdentityRules, KeyRule, Pointer, SourceRule, TimeForm};
 use crate::model::{self, LoadOptions};
 use crate::store;
@@ -34,7 +34,7 @@ pub fn events_per_second(parent: &Path, bundle: &Path) -> Result<f64, BenchError
         store: opened.store,
         index: opened.index,
         writer: opened.writer,
-        bundle: Arc::new(bundle),
+        lineup: Lineup::alone(Arc::new(bundle)),
         courier: None,
         keep_payload: true,
     };

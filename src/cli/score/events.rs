@@ -6,13 +6,14 @@ use super::{
 };
 use crate::{
     event::{BadKind, BadRecord, CsvHeader, Decoder, Event, EventBatch, Form, IdentityRules, Item, Pointer},
+    features::{ColumnKind, FeatureSet},
     ingest::{Problem, ProblemKind},
     model::{Bundle, Scorer},
-    verdict::{Verdict, write_json, write_json_string},
+    verdict::{Verdict, write_json, write_json_string, write_number},
 };
 use bytes::Bytes;
 use std::{
-    io::{BufRead, Write},
+    io::BufRead,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -135,7 +136,7 @@ impl Slice<'_> {
     }
 
     /// The rows of the events that can have one, and for each event which row that is.
-    fn fill(&self, batch: &EventBatch) -> (Vec<f32>, Vec<Filled>) {
+    fn fill(&self, batch: &EventBatch) -> (Vec<f64>, Vec<Filled>) {
         let features = self.bundle.features();
         let mut rows = Vec::new();
         let mut filled = Vec::new();
@@ -163,7 +164,7 @@ impl Slice<'_> {
         &mut self,
         batch: &EventBatch,
         event: &Event,
-        row: Option<&[f32]>,
+        row: Option<&[f64]>,
         score: f64,
         unscorable: Option<String>,
         out: &mut Output<'_>,
@@ -199,7 +200,7 @@ impl Slice<'_> {
             self.line.truncate(end);
         }
         if self.with_features {
-            write_features(bundle.features().names(), row, &mut self.line);
+            write_features(bundle.features(), row, &mut self.line);
         }
         self.line.extend_from_slice(b"}\n");
         out.bytes(&self.line)
@@ -236,16 +237,23 @@ impl Slice<'_> {
 const SEQUENCE: &[u8] = b",\"sequence\":";
 
 /// Appends `,"features":{…}`: null for NaN, and for all where there is no row.
-pub(super) fn write_features(names: &[String], row: Option<&[f32]>, out: &mut Vec<u8>) {
+pub(super) fn write_features(features: &FeatureSet, row: Option<&[f64]>, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"features\":");
     let Some(row) = row else {
         out.extend_from_slice(b"null");
         return;
     };
-    for (n, (name, value)) in names.iter().zip(row).enumerate() {
+    for (n, ((name, kind), value)) in features.names().iter().zip(features.kinds()).zip(row).enumerate() {
         out.push(if n == 0 { b'{' } else { b',' });
         write_json_string(name, out);
-        let _ = if value.is_finite() { write!(out, ":{value}") } else { write!(out, ":null") };
+        out.push(b':');
+        match kind {
+            ColumnKind::Text(texts) => match texts.text(*value) {
+                Some(text) => write_json_string(text, out),
+                None => out.extend_from_slice(b"null"),
+            },
+            _ => write_number(*value, out),
+        }
     }
     out.push(b'}');
 }

@@ -30,8 +30,8 @@ pub(super) struct ScoreArgs {
     /// The bundle that scores
     #[arg(long, value_name = "DIR", required_unless_present = "model")]
     bundle: Option<PathBuf>,
-    /// A bare model file instead. No format of this version can be scored without a bundle, and it says so
-    #[arg(long, value_name = "FILE", conflicts_with = "bundle", hide = true)]
+    /// A bare model file instead: ONNX, LightGBM's text, XGBoost's JSON or UBJSON
+    #[arg(long, value_name = "FILE", conflicts_with = "bundle")]
     model: Option<PathBuf>,
     /// The CSV's columns are the model's inputs themselves
     #[arg(long)]
@@ -39,6 +39,9 @@ pub(super) struct ScoreArgs {
     /// Add the row of features, by name
     #[arg(long)]
     features: bool,
+    /// With --rows: add the leaf that the row reaches in each tree, as the model's library numbers them
+    #[arg(long, requires = "rows")]
+    leaves: bool,
     /// Where neither the name nor the first byte of FILE says it
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -104,7 +107,16 @@ pub(super) fn run(args: &ScoreArgs) -> Result<(), Failure> {
     let input = Input::open(args.file.as_deref(), args.format)?;
     let mut out = Output::new();
     if args.rows {
-        rows::score(&bundle, input, args.features, &mut out)?;
+        rows::score(&bundle, input, rows::Along { features: args.features, leaves: args.leaves }, &mut out)?;
+    } else if !bundle.scoring().is_decided() {
+        let outputs = bundle.outputs().iter().map(|output| format!("{} ({})", output.name, output.width));
+        let outputs = outputs.collect::<Vec<_>>().join(", ");
+        let message = format!(
+            "{}: which of its outputs is the score? Expected a bundle whose model.toml says output or class, or --rows; \
+             found a bare file with {outputs}",
+            path.display()
+        );
+        return Err(Failure::does_not_hold(message));
     } else {
         events::score(&bundle, input, args.rules()?, args.features, &mut out)?;
     }

@@ -6,103 +6,163 @@ use super::{
     input::{Records, is_missing},
 };
 use crate::{
+    features::{ColumnKind, Texts},
     ingest::{Problem, ProblemKind},
-    model::Bundle,
+    model::{Bundle, OutputSpec, Scorer, is_generic},
+    verdict::{write_json_string, write_number},
 };
-use std::io::Write;
 
-/// Rows that are scored in one call.
-const BATCH_ROWS: usize = 256;
+/// What is added to a line.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Along {
+    /// The row by name.
+    pub features: bool,
+    /// The leaf of each tree.
+    pub leaves: bool,
+}
 
-pub(super) fn score(bundle: &Bundle, input: Input, with_features: bool, out: &mut Output<'_>) -> Result<(), Failure> {
+pub(super) fn score(bundle: &Bundle, input: Input, along: Along, out: &mut Output<'_>) -> Result<(), Failure> {
     if input.format == Format::Ndjson {
         return Err(Failure::usage("--rows: expected CSV, whose columns are the model's inputs; found NDJSON"));
     }
     let unreadable = |error: csv::Error| Failure::does_not_hold(format!("input: {error}"));
     let mut records = Records::new(input.stream).map_err(unreadable)?;
     let names = bundle.features().names();
-    let headless = records.header.iter().all(|cell| cell_value(cell).is_some());
+    let headless = records.header.iter().all(|cell| number(cell).is_some()) && !is_counted(&records.header);
     let columns =
         if headless { positions(records.header.len(), names.len())? } else { columns(&records.header, names)? };
-    let mut batch =
-        Batch { bundle, scorer: bundle.scorer(BATCH_ROWS), rows: Vec::new(), faults: Vec::new(), with_features };
+    let shown = shown(bundle.outputs());
+    let kinds = bundle.features().kinds();
+    let scorer = bundle.scorer(1);
+    let mut rows = Rows { bundle, scorer, kinds, shown, along, row: Vec::new(), line: Vec::new(), leaves: Vec::new() };
     if headless && !records.header.is_empty() {
         let first = records.header.clone();
-        batch.add(&first, &columns);
+        rows.write(&first, &columns, out)?;
     }
     let mut record = csv::ByteRecord::new();
     while records.read(&mut record).map_err(unreadable)? {
-        batch.add(&record, &columns);
-        if batch.faults.len() >= BATCH_ROWS {
-            batch.write(out)?;
-        }
+        rows.write(&record, &columns, out)?;
     }
-    batch.write(out)
+    Ok(())
 }
 
-struct Batch<'a> {
+/// The outputs that a line shows beside the score: all, where there are several numbers.
+fn shown(outputs: &[OutputSpec]) -> Vec<(usize, OutputSpec)> {
+    let mut start = 0;
+    let mut shown = Vec::new();
+    for output in outputs {
+        if !output.aside {
+            shown.push((start, output.clone()));
+        }
+        start += output.width;
+    }
+    if shown.iter().map(|(_, output)| output.width).sum::<usize>() > 1 { shown } else { Vec::new() }
+}
+
+struct Rows<'a> {
     bundle: &'a Bundle,
-    scorer: crate::model::Scorer,
-    rows: Vec<f32>,
-    /// For each row what is wrong with it, if anything.
-    faults: Vec<Option<String>>,
-    with_features: bool,
+    scorer: Scorer,
+    kinds: Vec<ColumnKind>,
+    /// With where each begins among a row's numbers.
+    shown: Vec<(usize, OutputSpec)>,
+    along: Along,
+    row: Vec<f64>,
+    line: Vec<u8>,
+    leaves: Vec<u32>,
 }
 
-impl Batch<'_> {
-    /// `columns[i]` is where the model's input `i` stands in the record.
-    fn add(&mut self, record: &csv::ByteRecord, columns: &[usize]) {
+impl Rows<'_> {
+    /// `columns[i]` is where the row's column `i` stands in the record.
+    fn read(&mut self, record: &csv::ByteRecord, columns: &[usize]) -> Result<(), String> {
+        self.row.clear();
+        if record.len() != columns.len() {
+            return Err(format!("expected {} cells, found {}", columns.len(), record.len()));
+        }
         let names = self.bundle.features().names();
-        let mut fault = (record.len() != columns.len())
-            .then(|| format!("expected {} cells, found {}", columns.len(), record.len()));
-        for (column, name) in columns.iter().zip(names) {
+        for (column, (name, kind)) in columns.iter().zip(names.iter().zip(&self.kinds)) {
             let cell = record.get(*column).unwrap_or_default();
-            let value = cell_value(cell);
-            if value.is_none() {
+            let value = if let ColumnKind::Text(texts) = kind { text(cell, texts) } else { number(cell) };
+            let Some(value) = value else {
                 let found = String::from_utf8_lossy(cell.get(..cell.len().min(64)).unwrap_or_default()).into_owned();
-                fault.get_or_insert_with(|| format!("{name}: expected a number, found {found:?}"));
-            }
-            #[allow(clippy::cast_possible_truncation)] // the model's inputs are f32
-            self.rows.push(value.unwrap_or(f64::NAN) as f32);
+                let expected = if matches!(kind, ColumnKind::Text(_)) { "a text of UTF-8" } else { "a number" };
+                return Err(format!("{name}: expected {expected}, found {found:?}"));
+            };
+            self.row.push(value);
         }
-        self.faults.push(fault);
-    }
-
-    fn write(&mut self, out: &mut Output<'_>) -> Result<(), Failure> {
-        let mut scores = vec![f64::NAN; self.faults.len()];
-        self.scorer.score(&self.rows, &mut scores);
-        let width = self.bundle.features().width();
-        let mut line = Vec::new();
-        for (n, (fault, score)) in self.faults.iter().zip(scores).enumerate() {
-            line.clear();
-            if let Some(fault) = fault {
-                Problem::new(ProblemKind::Malformed, fault.as_str()).write_json(&mut line);
-            } else {
-                let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
-                line.extend_from_slice(b"{\"score\":");
-                // Enough digits to read back as the same number.
-                let _ = if score.is_finite() { write!(line, "{score}") } else { write!(line, "null") };
-                if self.with_features {
-                    write_features(self.bundle.features().names(), Some(row), &mut line);
-                }
-                line.push(b'}');
-            }
-            line.push(b'\n');
-            out.bytes(&line)?;
-        }
-        self.rows.clear();
-        self.faults.clear();
         Ok(())
     }
+
+    fn write(&mut self, record: &csv::ByteRecord, columns: &[usize], out: &mut Output<'_>) -> Result<(), Failure> {
+        let read = self.read(record, columns);
+        let Self { bundle, scorer, shown, along, row, line, leaves, .. } = self;
+        line.clear();
+        if let Err(fault) = read {
+            Problem::new(ProblemKind::Malformed, fault.as_str()).write_json(line);
+            line.push(b'\n');
+            return out.bytes(line);
+        }
+        let (score, numbers) = scorer.outputs(row);
+        line.extend_from_slice(b"{\"score\":");
+        write_finite(score, line);
+        for (n, (start, output)) in shown.iter().enumerate() {
+            line.extend_from_slice(if n == 0 { b",\"outputs\":{" } else { b"," });
+            write_json_string(&output.name, line);
+            line.push(b':');
+            let numbers = numbers.get(*start..start + output.width).unwrap_or_default();
+            write_list(numbers, line, |number, line| match &output.texts {
+                Some(texts) => match texts.text(*number) {
+                    Some(text) => write_json_string(text, line),
+                    None => line.extend_from_slice(b"null"),
+                },
+                None => write_finite(*number, line),
+            });
+        }
+        if !shown.is_empty() {
+            line.push(b'}');
+        }
+        if along.leaves {
+            scorer.leaves(row, leaves);
+            line.extend_from_slice(b",\"leaves\":");
+            write_list(leaves, line, |leaf, line| line.extend_from_slice(leaf.to_string().as_bytes()));
+        }
+        if along.features {
+            write_features(bundle.features(), Some(row), line);
+        }
+        line.extend_from_slice(b"}\n");
+        out.bytes(line)
+    }
+}
+
+/// Enough digits to read back as the same number; null for what JSON has no number for.
+fn write_finite(number: f64, line: &mut Vec<u8>) {
+    if number.is_finite() { write_number(number, line) } else { line.extend_from_slice(b"null") }
+}
+
+fn write_list<T>(list: &[T], line: &mut Vec<u8>, write: impl Fn(&T, &mut Vec<u8>)) {
+    line.push(b'[');
+    for (n, one) in list.iter().enumerate() {
+        if n > 0 {
+            line.push(b',');
+        }
+        write(one, line);
+    }
+    line.push(b']');
 }
 
 /// A missing cell is NaN; None where it is no number.
-fn cell_value(cell: &[u8]) -> Option<f64> {
+fn number(cell: &[u8]) -> Option<f64> {
     let cell = cell.trim_ascii();
     if is_missing(cell) {
         return Some(f64::NAN);
     }
     std::str::from_utf8(cell).ok()?.parse().ok()
+}
+
+/// The number that stands for a text. What the model knows is no missing cell, whatever it looks like.
+fn text(cell: &[u8], texts: &Texts) -> Option<f64> {
+    let text = std::str::from_utf8(cell).ok()?;
+    let known = texts.knows(text);
+    Some(if !known && is_missing(cell.trim_ascii()) { texts.missing() } else { texts.number(text) })
 }
 
 fn positions(found: usize, expected: usize) -> Result<Vec<usize>, Failure> {
@@ -113,14 +173,17 @@ fn positions(found: usize, expected: usize) -> Result<Vec<usize>, Failure> {
     Ok((0..expected).collect())
 }
 
-/// By name, or by position where the header has only made-up names such as `Column_0`, `f0`, `0`.
+/// Whether it is the header 0,1,2 … of columns without names.
+fn is_counted(header: &csv::ByteRecord) -> bool {
+    header.len() > 2 && header.iter().enumerate().all(|(n, cell)| cell == n.to_string().as_bytes())
+}
+
+/// By name, or by position where the model or the header has only made-up names such as `Column_0`, `f0`, `0`.
 fn columns(header: &csv::ByteRecord, names: &[String]) -> Result<Vec<usize>, Failure> {
-    let is_generic = |cell: &[u8]| {
-        let rest = cell.strip_prefix(b"Column_").or_else(|| cell.strip_prefix(b"f")).unwrap_or_default();
-        !rest.is_empty() && rest.iter().all(u8::is_ascii_digit)
-    };
     let known = |cell: &[u8]| names.iter().any(|name| name.as_bytes() == cell);
-    if header.iter().all(|cell| is_generic(cell) && !known(cell)) {
+    let made_up = |cell: &[u8]| std::str::from_utf8(cell).is_ok_and(is_generic);
+    let any_known = header.iter().any(known);
+    if !any_known && (header.iter().all(made_up) || names.iter().all(|name| is_generic(name))) {
         return positions(header.len(), names.len());
     }
     let shown = |cell: &[u8]| String::from_utf8_lossy(cell).into_owned();

@@ -63,7 +63,7 @@ fn scored(format: Format, text: &str) -> Vec<serde_json::Value> {
 fn rows(text: &str) -> Result<Vec<serde_json::Value>, Failure> {
     let (_dir, bundle) = bundle();
     let mut out = Vec::new();
-    rows::score(&bundle, input(Format::Csv, text), false, &mut Output::to(&mut out))?;
+    rows::score(&bundle, input(Format::Csv, text), rows::Along::default(), &mut Output::to(&mut out))?;
     Ok(lines(out))
 }
 

@@ -9,13 +9,15 @@ fn config(limits: &str) -> Config {
 
 #[test]
 fn the_default_budget_holds_a_window_of_a_million_events() {
-    let plan = MemoryPlan::divide(&config(""), ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20 }).unwrap();
+    let plan =
+        MemoryPlan::divide(&config(""), ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0 })
+            .unwrap();
     assert!(plan.index_events() >= 1_000_000, "{plan}");
 }
 
 #[test]
 fn a_model_that_does_not_fit_is_refused_with_the_numbers() {
-    let cost = ModelCost { weights_bytes: 60 << 20, scratch_bytes: 1 << 20 };
+    let cost = ModelCost { weights_bytes: 60 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0 };
     let error = MemoryPlan::divide(&config(""), cost).unwrap_err();
     assert!(error.to_string().contains("model 61 MiB"), "{error}");
     // What it asks for is enough.
@@ -28,7 +30,9 @@ fn a_model_that_does_not_fit_is_refused_with_the_numbers() {
 fn the_default_budget_holds_a_source_and_a_sink_of_kafka() {
     let text = starter(&["kafka"], &["kafka"]).unwrap();
     let config = parse_one(&text).unwrap().config;
-    let plan = MemoryPlan::divide(&config, ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20 }).unwrap();
+    let plan =
+        MemoryPlan::divide(&config, ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0 })
+            .unwrap();
     assert!(plan.clients > 16 << 20 && plan.index_events() >= 300_000, "{plan}");
     // Each one more costs, and what does not fit is refused with the numbers.
     let many = config.sinks.iter().cycle().take(9).cloned().collect();
@@ -40,7 +44,9 @@ fn the_default_budget_holds_a_source_and_a_sink_of_kafka() {
 fn http_beside_a_source_and_a_sink_of_kafka_fits_the_default_budget() {
     let config = parse_one(&starter(&["http", "kafka"], &["kafka"]).unwrap()).unwrap().config;
     assert_eq!(config.limits.memory, Size::mib(64));
-    let plan = MemoryPlan::divide(&config, ModelCost { weights_bytes: 64 << 10, scratch_bytes: 64 << 10 }).unwrap();
+    let plan =
+        MemoryPlan::divide(&config, ModelCost { weights_bytes: 64 << 10, scratch_bytes: 64 << 10, shadow_bytes: 0 })
+            .unwrap();
     assert!(plan.admitted > config.limits.request.bytes(), "{plan}");
 }
 
@@ -70,7 +76,7 @@ proptest! {
     ) {
         let mut config = config("");
         config.limits = Limits { memory: Size(memory), request: Size(request), connections, ..config.limits };
-        let cost = ModelCost { weights_bytes: u64::from(weights), scratch_bytes: 0 };
+        let cost = ModelCost { weights_bytes: u64::from(weights), scratch_bytes: 0, shadow_bytes: 0 };
         match MemoryPlan::divide(&config, cost) {
             Ok(plan) => {
                 prop_assert_eq!(plan.parts().iter().map(|(_, bytes, _)| bytes).sum::<u64>(), memory);
@@ -94,7 +100,7 @@ proptest! {
 
 #[test]
 fn what_the_index_holds_may_take_the_room_of_a_models_successor_and_no_more() {
-    let cost = ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20 };
+    let cost = ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0 };
     let mut plan = MemoryPlan::divide(&config(""), cost).unwrap();
     assert_eq!(plan.model, 4 << 20, "a successor has room");
     let budget = plan.budget;

@@ -1,5 +1,6 @@
 //! One event, one verdict: dedup, conflicts and rounds, over a real store and the shipped model.
 
+mod beside;
 mod swap;
 
 use super::*;
@@ -35,7 +36,7 @@ impl Rig {
         if !bundle.exists() {
             shipped::unpack(&bundle).unwrap();
         }
-        let bundle = Arc::new(model::load(&bundle, &LoadOptions::default()).unwrap());
+        let lineup = Lineup::alone(Arc::new(model::load(&bundle, &LoadOptions::default()).unwrap()));
         let opened = store::open(options).unwrap();
         let pointer = |text: &str| Pointer::parse(text).unwrap();
         let rules = IdentityRules {
@@ -45,13 +46,13 @@ impl Rig {
             source: SourceRule::Fixed("pos".to_owned()),
             key: KeyRule { pointers: vec![pointer("/key")], hmac_key: None, ..KeyRule::default() },
         };
-        let decoder = Decoder::new(rules, Arc::clone(bundle.features().pointers()), 1 << 18, opened.store.seed());
+        let decoder = Decoder::new(rules, Arc::clone(lineup.pointers()), 1 << 18, opened.store.seed());
         let store = Arc::clone(&opened.store);
         let parts = Parts {
             store: opened.store,
             index: opened.index,
             writer: opened.writer,
-            bundle,
+            lineup,
             courier: None,
             keep_payload,
         };

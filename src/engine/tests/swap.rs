@@ -1,17 +1,16 @@
 //! A model takes over between two submissions, and nothing that waits is lost or scored by another's fields.
 
 use super::*;
-use crate::model::Bundle;
 
 /// The shipped bundle under another version, its amount read from another member.
-fn successor(dir: &Path, version: &str, amount: &str) -> Arc<Bundle> {
+fn successor(dir: &Path, version: &str, amount: &str) -> Arc<Lineup> {
     let folder = dir.join(version);
     shipped::unpack(&folder).unwrap();
     let file = folder.join("model.toml");
     let text = std::fs::read_to_string(&file).unwrap();
     let text = text.replace("version = \"2026.1\"", &format!("version = \"{version}\""));
     std::fs::write(&file, text.replace("from = \"/TX_AMOUNT\"", &format!("from = \"{amount}\""))).unwrap();
-    Arc::new(model::load(&folder, &LoadOptions::default()).unwrap())
+    Lineup::alone(Arc::new(model::load(&folder, &LoadOptions::default()).unwrap()))
 }
 
 fn amount(id: &str, member: &str) -> String {
@@ -38,7 +37,7 @@ fn a_swapped_model_scores_what_comes_next_and_what_was_decoded_before_is_scored_
     let before = rig.decoder.decode(&Form::Ndjson, Bytes::from(amount("b", "TX_AMOUNT")), 0);
     let next = successor(dir.path(), "next", "/AMOUNT");
     rig.engine.swap(Arc::clone(&next), 1 << 20);
-    rig.decoder = rig.decoder.for_fields(next.features().pointers());
+    rig.decoder = rig.decoder.for_fields(next.pointers());
     new(&rig.ask(&amount("c", "AMOUNT")));
     old(&rig.hand_in(before));
     new(&rig.ask(&amount("d", "AMOUNT")));
@@ -68,11 +67,11 @@ fn an_idle_engine_lets_go_of_a_model_that_nobody_needs() {
     rig.ask(&amount("a", "TX_AMOUNT"));
     let first = successor(dir.path(), "first", "/AMOUNT");
     rig.engine.swap(Arc::clone(&first), 1 << 20);
-    rig.decoder = rig.decoder.for_fields(first.features().pointers());
+    rig.decoder = rig.decoder.for_fields(first.pointers());
     rig.ask(&amount("b", "AMOUNT"));
     let second = successor(dir.path(), "second", "/OTHER");
     rig.engine.swap(Arc::clone(&second), 1 << 20);
-    rig.decoder = rig.decoder.for_fields(second.features().pointers());
+    rig.decoder = rig.decoder.for_fields(second.pointers());
     // No event comes: the engine's own looks let go of it, all but this handle.
     while Arc::strong_count(&first) > 2 {
         std::thread::yield_now();
@@ -92,10 +91,10 @@ fn what_was_decoded_for_a_model_that_was_replaced_at_once_is_scored_by_it_all_th
     let last = successor(dir.path(), "last", "/OTHER");
     // Whether the engine looks in between or not.
     rig.engine.swap(Arc::clone(&middle), 1 << 20);
-    rig.decoder = rig.decoder.for_fields(middle.features().pointers());
+    rig.decoder = rig.decoder.for_fields(middle.pointers());
     let batch = rig.decoder.decode(&Form::Ndjson, Bytes::from(amount("m", "AMOUNT")), 0);
     rig.engine.swap(Arc::clone(&last), 1 << 20);
-    rig.decoder = rig.decoder.for_fields(last.features().pointers());
+    rig.decoder = rig.decoder.for_fields(last.pointers());
     assert_eq!(scored_by(&rig.hand_in(batch)), ("card-fraud@middle".to_owned(), true));
     assert_eq!(scored_by(&rig.ask(&amount("n", "OTHER"))), ("card-fraud@last".to_owned(), true));
     rig.engine.close().unwrap();

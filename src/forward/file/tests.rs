@@ -66,6 +66,7 @@ fn record<'a>(id: &'a str, decision: &'a str) -> NewRecord<'a> {
         model_sha256: &[7; 32],
         decided_ms: 1_000,
         log_ms: 1_000,
+        shadow: None,
     }
 }
 

@@ -248,7 +248,7 @@ async fn a_token_is_required_where_one_is_set() {
 struct Pages;
 
 impl Admin for Pages {
-    async fn reload(&self) -> Option<crate::ingest::Reloaded> {
+    async fn reload(&self, _: Option<String>) -> Option<crate::ingest::Reloaded> {
         Some(crate::ingest::Reloaded { taken: true, body: b"{}".to_vec() })
     }
 

@@ -1,6 +1,6 @@
 //! A real store and engine under a source, its state on disk: it can be stopped and started again.
 
-use crate::engine::{Engine, Parts};
+use crate::engine::{Engine, Lineup, Parts};
 use crate::event::{Budget, Decoder, IdentityRules, KeyRule, Pointer, SourceRule, TimeForm};
 use crate::ingest::SourceStatus;
 use crate::model::{self, LoadOptions, shipped};
@@ -36,7 +36,7 @@ impl Rig {
         if !bundle.exists() {
             shipped::unpack(&bundle).unwrap();
         }
-        let bundle = Arc::new(model::load(&bundle, &LoadOptions::default()).unwrap());
+        let lineup = Lineup::alone(Arc::new(model::load(&bundle, &LoadOptions::default()).unwrap()));
         let opened = store::open(options).unwrap();
         let pointer = |text: &str| Pointer::parse(text).unwrap();
         let rules = IdentityRules {
@@ -46,14 +46,13 @@ impl Rig {
             source: SourceRule::Fixed("pos".to_owned()),
             key: KeyRule { pointers: vec![pointer("/key")], ..KeyRule::default() },
         };
-        let decoder =
-            Decoder::new(rules, Arc::clone(bundle.features().pointers()), EVENT_BYTES_MAX, opened.store.seed());
+        let decoder = Decoder::new(rules, Arc::clone(lineup.pointers()), EVENT_BYTES_MAX, opened.store.seed());
         let store = Arc::clone(&opened.store);
         let parts = Parts {
             store: opened.store,
             index: opened.index,
             writer: opened.writer,
-            bundle,
+            lineup,
             courier: None,
             keep_payload: true,
         };

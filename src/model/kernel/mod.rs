@@ -19,8 +19,7 @@ mod portable;
 
 pub use lane::{LANE, Lane};
 
-use super::dense::Dense;
-use super::network::Activation;
+use super::network::{Activation, Dense};
 
 /// Most outputs that the dot form takes.
 const DOT_OUTPUTS_MAX: usize = 2;

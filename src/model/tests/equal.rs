@@ -1,7 +1,8 @@
 //! The compiled plan against the Candle forward pass: random networks, every kernel.
 
 use super::*;
-use crate::model::load::build;
+use crate::model::compile::of_network;
+use crate::model::load::assemble;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use std::fmt::Write;
@@ -110,18 +111,22 @@ fn compare(inputs: usize, blocks: &[Block], output: &str, last: usize, seed: u64
     let manifest = Manifest::parse(&text, Path::new("model.toml")).unwrap();
     let bytes = safetensors::serialize(&made.tensors, None).unwrap();
     let count = 37;
-    let rows: Vec<f32> = (0..count * inputs).map(|_| made.rng.random_range(-2.0f32..2.0)).collect();
+    let rows: Vec<f64> = (0..count * inputs).map(|_| made.rng.random_range(-2.0f64..2.0)).collect();
     for kernel in Kernel::available() {
-        let (bundle, reference) = build(manifest.clone(), [0; 32], &bytes, Path::new("w"), kernel).unwrap();
-        let expected = reference.score(&rows, inputs).unwrap();
-        let mut scores = vec![0.0; count];
+        let file = Path::new("w");
+        let network = manifest.network.as_ref().unwrap();
+        let (program, reference) = of_network(network, &bytes, inputs, file, kernel).unwrap();
+        let bundle = assemble(manifest.clone(), [0; 32], program, file, &LoadOptions::default(), false).unwrap();
+        let numbers = reference.run(&rows, inputs).unwrap();
+        let expected: Vec<f64> = numbers.chunks(last).map(|numbers| bundle.scoring.score(numbers)).collect();
+        let mut scores = vec![0.0f64; count];
         bundle.scorer(count).score(&rows, &mut scores);
         for (n, (found, expected)) in scores.iter().zip(&expected).enumerate() {
             let difference = (found - expected).abs() / expected.abs().max(1.0);
             prop_assert!(difference <= TOLERANCE, "{kernel:?}, row {n}: {found}, Candle {expected}\n{}", made.manifest);
         }
         // A row's score is the same, bit for bit, whatever stands beside it.
-        let mut alone = [0.0];
+        let mut alone = [0.0f64];
         let mut single = bundle.scorer(1);
         for (row, score) in rows.chunks(inputs).zip(&scores) {
             single.score(row, &mut alone);

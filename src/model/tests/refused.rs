@@ -12,7 +12,7 @@ fn all_errors_of_a_manifest_come_at_once() {
     made.write();
     std::fs::write(
         made.path("model.toml"),
-        "name = \"\"\nformat = \"onnx\"\nfile = \"../x\"\nsha256 = \"abc\"\nextra = 1\n\
+        "name = \"\"\nformat = \"pickle\"\nfile = \"../x\"\nsha256 = \"abc\"\nextra = 1\n\
          [decision]\nblock = \"high\"\nreview = 0.5\nwatch = 0.5\nfallback = 3\nreasons = 99\n\
          [network]\noutput = \"odds\"\nlayers = [{ linear = \"a\", activation = \"relu\" }, { activation = \"swish\" }, 7]\n",
     )
@@ -23,7 +23,7 @@ fn all_errors_of_a_manifest_come_at_once() {
     for expected in [
         "name: expected 1 to 128 bytes",
         "version: expected a text, found nothing",
-        "format: onnx is not in this version; expected \"safetensors\"",
+        "format: expected one of \"safetensors\", \"onnx\", \"lightgbm\", \"xgboost\", found \"pickle\"",
         "file: expected the name of a file in the bundle, found the text \"../x\"",
         "sha256: expected 64 hexadecimal digits, found 3 characters",
         "extra: unknown key; expected one of: name, version, format",
@@ -48,7 +48,7 @@ fn what_is_not_there_is_named() {
     assert!(made.refused().contains("model.toml: cannot read the bundle's manifest"));
     made.write();
     std::fs::remove_file(made.path("model.safetensors")).unwrap();
-    assert!(made.refused().contains("model.safetensors: cannot read the weights"));
+    assert!(made.refused().contains("model.safetensors: cannot read the model"));
     let error = load(Path::new("/nonexistent/bundle"), &LoadOptions::default()).unwrap_err().to_string();
     assert!(error.starts_with("/nonexistent/bundle: expected the directory of a bundle"), "{error}");
     std::fs::write(made.path("model.toml"), "name = ").unwrap();
@@ -63,8 +63,8 @@ fn a_bare_weights_file_says_what_it_lacks() {
     made.write();
     let bare = |file: &str| load(&made.path(file), &LoadOptions::default()).unwrap_err().to_string();
     assert!(bare("model.safetensors").contains("names and shapes but no network"));
-    std::fs::write(made.path("model.onnx"), "x").unwrap();
-    assert!(bare("model.onnx").contains("not in this version"));
+    std::fs::write(made.path("model.pkl"), "x").unwrap();
+    assert!(bare("model.pkl").contains("expected a bundle, or a file"));
 }
 
 #[test]
@@ -157,8 +157,11 @@ fn tensors_that_do_not_fit_are_named_with_both_shapes() {
             "net.1: a batch-norm needs a linear layer right before or after it",
         ),
         (
-            Made::new().with("net.0.weight", tensor(&[0.0; 6], &[3, 2])).with("net.0.bias", tensor(&[0.0; 3], &[3])),
-            "network: expected one output, or two for two classes, found 3",
+            Made::new()
+                .edit("output = \"logit\"", "output = \"raw\"")
+                .with("net.0.weight", tensor(&[0.0; 6], &[3, 2]))
+                .with("net.0.bias", tensor(&[0.0; 3], &[3])),
+            "class: output \"output\" has 3 numbers: expected a number from 0 to 2, found none",
         ),
     ];
     for (made, expected) in cases {

@@ -15,7 +15,6 @@ mod isa;
 mod leaves;
 mod linear;
 mod native;
-mod native_plan;
 mod objective;
 mod order;
 mod plan;
@@ -32,7 +31,6 @@ pub use forest::{Aggregate, Forest, Leaf, Nan, Node, Precision, Set, Shape, Spli
 pub use isa::Isa;
 pub use linear::Linear;
 pub use native::{Body, Kind, Native, are_generic};
-pub use native_plan::{Gives, NativePlan, NativeScratch};
 pub use objective::Objective;
 pub use plan::{Options, TreePlan, TreeScratch, Way};
 pub use shap::{BaselineScratch, BaselineShap, PathScratch, PathShap};

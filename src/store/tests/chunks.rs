@@ -18,6 +18,7 @@ struct Owned {
     sha: u8,
     decided_ms: i64,
     later_ms: u64,
+    shadow: Option<(String, u8, Option<f64>)>,
 }
 
 fn record() -> impl Strategy<Value = Owned> {
@@ -26,8 +27,17 @@ fn record() -> impl Strategy<Value = Owned> {
     let score =
         prop_oneof![Just(None), any::<f32>().prop_map(|score| Some(f64::from(score))), any::<f64>().prop_map(Some),];
     let reasons = prop::collection::vec("[a-d]|.{0,60}", 0..5);
-    (identity, times, "allow|block|.{0,30}", score, reasons, "m@[1-3]", 0u8..3).prop_map(
-        |((source, id, key), (time_us, payload, decided_ms, later_ms), decision, score, reasons, model, sha)| Owned {
+    let shadow = prop::option::of(("allow|block|.{0,30}", 0u8..5, prop::option::of(any::<f64>())));
+    (identity, times, "allow|block|.{0,30}", score, reasons, "m@[1-3]", (0u8..3, shadow)).prop_map(
+        |(
+            (source, id, key),
+            (time_us, payload, decided_ms, later_ms),
+            decision,
+            score,
+            reasons,
+            model,
+            (sha, shadow),
+        )| Owned {
             source,
             id,
             key,
@@ -40,6 +50,7 @@ fn record() -> impl Strategy<Value = Owned> {
             sha,
             decided_ms,
             later_ms,
+            shadow,
         },
     )
 }
@@ -59,6 +70,12 @@ fn same(record: &Record<'_>, expected: &Owned, sequence: u64, log_ms: u64) -> bo
         && verdict.decided_ms == expected.decided_ms
         && record.payload == expected.payload
         && record.log_ms == log_ms
+        && record
+            .shadow
+            .map(|shadow| (shadow.model, shadow.decision, *shadow.model_sha256, shadow.score.map(f64::to_bits)))
+            == expected.shadow.as_ref().map(|(decision, sha, score)| {
+                (expected.model.as_str(), decision.as_str(), [*sha; 32], score.map(f64::to_bits))
+            })
 }
 
 proptest! {
@@ -66,6 +83,7 @@ proptest! {
 
     #[test]
     fn what_is_appended_is_read_back(records in prop::collection::vec(record(), 1..120), first in 1u64..1 << 60) {
+        let shas: Vec<[u8; 32]> = (0..5).map(|sha| [sha; 32]).collect();
         let mut builder = BatchBuilder::new(first);
         let mut log_ms = 0;
         let mut expected = Vec::new();
@@ -85,6 +103,12 @@ proptest! {
                 model_sha256: &[owned.sha; 32],
                 decided_ms: owned.decided_ms,
                 log_ms,
+                shadow: owned.shadow.as_ref().map(|(decision, sha, score)| Shadowed {
+                    model: &owned.model,
+                    model_sha256: &shas[usize::from(*sha)],
+                    decision,
+                    score: *score,
+                }),
             });
             prop_assert_eq!(given.expect("append"), sequence);
             expected.push((sequence, log_ms, owned));
@@ -135,7 +159,7 @@ proptest! {
             let id = noisy_id(n as u64);
             builder.append(&NewRecord {
                 source: "pos", id: &id, key: Some("k"), time_us: 5, payload: 6, decision: "allow", score: Some(0.5),
-                reasons: &["r"], model: "m@1", model_sha256: &SHA, decided_ms: 7, log_ms: 8,
+                reasons: &["r"], model: "m@1", model_sha256: &SHA, decided_ms: 7, log_ms: 8, shadow: None,
             }).expect("append");
         }
         let chunks = builder.seal();

@@ -3,6 +3,7 @@
 mod basics;
 mod chunks;
 mod damage;
+mod history;
 #[path = "inspect.rs"]
 mod inspecting;
 mod limits;
@@ -63,6 +64,7 @@ impl Rig {
                 model_sha256: &SHA,
                 decided_ms: 1_800_000_000_123,
                 log_ms,
+                shadow: None,
             })
             .expect("append");
         self.index.insert(crate::event::identity_fingerprint(self.store.seed(), "pos", id), sequence);

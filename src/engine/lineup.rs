@@ -1,0 +1,97 @@
+//! Who scores: the model, and beside it perhaps a shadow, which is never acted on.
+
+use super::WAVE_EVENTS_MAX;
+use super::shadow::{Shadow, ShadowRun};
+use crate::event::Pointer;
+use crate::model::{Bundle, Scorer};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Rows that a model scores before it is taken into use.
+const WARM_ROWS: usize = 8;
+
+/// The models over one set of fields. Immutable but for what it counts; swapped as a whole.
+pub struct Lineup {
+    bundle: Arc<Bundle>,
+    shadow: Option<Arc<Shadow>>,
+    /// Its own handle, by which it is known who still needs it.
+    pointers: Arc<[Pointer]>,
+    warmed: Mutex<Option<Scorers>>,
+}
+
+/// One thread's way to the models.
+pub(super) struct Scorers {
+    pub first: Scorer,
+    pub shadow: Option<ShadowRun>,
+}
+
+impl Lineup {
+    /// A model by itself.
+    #[must_use]
+    pub fn alone(bundle: Arc<Bundle>) -> Arc<Self> {
+        Self::new(bundle, None)
+    }
+
+    /// A model with another one as its shadow, which may take so long for a row, on average.
+    #[must_use]
+    pub fn with_shadow(bundle: Arc<Bundle>, shadow: Arc<Bundle>, limit: Duration) -> Arc<Self> {
+        Self::new(bundle, Some((shadow, limit)))
+    }
+
+    fn new(bundle: Arc<Bundle>, shadow: Option<(Arc<Bundle>, Duration)>) -> Arc<Self> {
+        let first = bundle.features().pointers();
+        let second: &[Pointer] = shadow.as_ref().map_or(&[], |(shadow, _)| shadow.features().pointers());
+        let pointers = crate::features::union(first, second);
+        let shadow = shadow.map(|(shadow, limit)| Arc::new(Shadow::new(shadow, &pointers, limit)));
+        Arc::new(Self { bundle, shadow, pointers, warmed: Mutex::default() })
+    }
+
+    /// The model whose verdicts count.
+    #[must_use]
+    pub fn bundle(&self) -> &Arc<Bundle> {
+        &self.bundle
+    }
+
+    #[must_use]
+    pub fn shadow(&self) -> Option<&Arc<Shadow>> {
+        self.shadow.as_ref()
+    }
+
+    /// The fields to look for in each event, each once.
+    #[must_use]
+    pub fn pointers(&self) -> &Arc<[Pointer]> {
+        &self.pointers
+    }
+
+    /// Allocates what scoring needs and scores a few rows, so that the first events of a new model do not pay for it.
+    /// Takes as long as that takes: not for a thread that has others waiting.
+    pub fn warm(&self) {
+        let mut scorers = self.scorers();
+        warm(&self.bundle, &mut scorers.first);
+        if let (Some(shadow), Some(run)) = (&self.shadow, &mut scorers.shadow) {
+            warm(shadow.bundle(), run.scorer());
+        }
+        *self.warmed.lock().unwrap_or_else(PoisonError::into_inner) = Some(scorers);
+    }
+
+    fn scorers(&self) -> Scorers {
+        let shadow = self.shadow.as_ref().map(|shadow| ShadowRun::new(Arc::clone(shadow)));
+        Scorers { first: self.bundle.scorer(WAVE_EVENTS_MAX), shadow }
+    }
+
+    /// Those that were warmed, once; then new ones.
+    pub(super) fn take_scorers(&self) -> Scorers {
+        let warmed = self.warmed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        warmed.unwrap_or_else(|| self.scorers())
+    }
+}
+
+fn warm(bundle: &Bundle, scorer: &mut Scorer) {
+    let width = bundle.features().width();
+    let rows = vec![0.0; width * WARM_ROWS];
+    let mut out = [0.0; WARM_ROWS];
+    scorer.score(&rows, &mut out);
+    let row = rows.get(..width).unwrap_or_default();
+    scorer.score(row, &mut out[..1]);
+    scorer.reasons(row);
+}

@@ -1,0 +1,227 @@
+//! A second model over the same events: scored after the first in the same round, compared, kept with the verdict,
+//! and never acted on.
+//!
+//! It must not cost the first one anything but time, and of that no more than it is allowed: a panic, a mean of more
+//! than the limit a row over [`WINDOW_ROWS`] rows, or no score for more than half of them, and it is dropped until the
+//! next reload. What a row takes is measured as time of the processor, so that a busy box does not drop it. It has
+//! taken at most [`WINDOW_ROWS`] times the limit, and one slice of [`SLICE_ROWS`] rows, by then.
+
+use super::compare::Comparison;
+use crate::event::{EventBatch, Item, Pointer};
+use crate::features::FeatureSet;
+use crate::model::{Bundle, Scorer};
+use crate::notice;
+use crate::store::Shadowed;
+use rustix::time::{ClockId, clock_gettime};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Rows over which it is judged.
+pub const WINDOW_ROWS: u64 = 256;
+/// Rows scored in one call; between calls the time is looked at.
+const SLICE_ROWS: usize = 32;
+
+/// A shadow model with what is known of it.
+pub struct Shadow {
+    bundle: Arc<Bundle>,
+    /// Its features over the fields of both models.
+    features: FeatureSet,
+    limit: Duration,
+    comparison: Mutex<Comparison>,
+    dropped: OnceLock<String>,
+}
+
+impl Shadow {
+    pub(super) fn new(bundle: Arc<Bundle>, pointers: &[Pointer], limit: Duration) -> Self {
+        let features = bundle.features().reading(pointers);
+        Self { bundle, features, limit, comparison: Mutex::default(), dropped: OnceLock::new() }
+    }
+
+    #[must_use]
+    pub fn bundle(&self) -> &Arc<Bundle> {
+        &self.bundle
+    }
+
+    /// What a row may take on average.
+    #[must_use]
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// Why it scores no more, if it was dropped.
+    #[must_use]
+    pub fn dropped(&self) -> Option<&str> {
+        self.dropped.get().map(String::as_str)
+    }
+
+    /// What was seen of it so far.
+    #[must_use]
+    pub fn comparison(&self) -> Comparison {
+        self.counts().clone()
+    }
+
+    pub(super) fn counts(&self) -> MutexGuard<'_, Comparison> {
+        self.comparison.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn drop_for(&self, why: String) {
+        let (kind, model) = (notice::SHADOW_DROPPED.kind, self.bundle.label());
+        if self.dropped.set(why).is_ok() {
+            let why = self.dropped().unwrap_or_default();
+            tracing::warn!(kind, model, why, "the shadow model is dropped until the next reload");
+        }
+    }
+}
+
+/// The engine's way to a shadow: its scorer, and what it said of the wave in hand.
+pub(super) struct ShadowRun {
+    shadow: Arc<Shadow>,
+    scorer: Scorer,
+    rows: Vec<f64>,
+    /// Which event of the wave each row is of.
+    places: Vec<usize>,
+    scores: Vec<f64>,
+    /// A score an event of the wave, NaN where there is none; empty where nothing was asked.
+    said: Vec<f64>,
+    window: Window,
+}
+
+/// What it is judged by.
+#[derive(Clone, Copy, Default)]
+struct Window {
+    rows: u64,
+    unscored: u64,
+    spent: Duration,
+}
+
+impl ShadowRun {
+    pub fn new(shadow: Arc<Shadow>) -> Self {
+        let scorer = shadow.bundle.scorer(SLICE_ROWS);
+        Self {
+            shadow,
+            scorer,
+            rows: Vec::new(),
+            places: Vec::with_capacity(SLICE_ROWS),
+            scores: Vec::with_capacity(SLICE_ROWS),
+            said: Vec::new(),
+            window: Window::default(),
+        }
+    }
+
+    pub fn scorer(&mut self) -> &mut Scorer {
+        &mut self.scorer
+    }
+
+    pub fn shadow(&self) -> &Shadow {
+        &self.shadow
+    }
+
+    /// Scores the new events of a wave, given by their places in the batch.
+    pub fn score(&mut self, batch: &EventBatch, items: impl ExactSizeIterator<Item = usize>) {
+        self.said.clear();
+        if self.shadow.dropped().is_some() {
+            return;
+        }
+        let mut items = items.peekable();
+        while items.peek().is_some() {
+            let begun = cpu_time();
+            let from = self.said.len();
+            let slice = items.by_ref().take(SLICE_ROWS);
+            let scored = catch_unwind(AssertUnwindSafe(|| self.score_slice(batch, slice)));
+            let spent = cpu_time().saturating_sub(begun);
+            if scored.is_err() {
+                self.said.clear();
+                self.shadow.drop_for("its code panicked, which is a bug; please report it".to_owned());
+                return;
+            }
+            self.judge(from, spent);
+            if self.shadow.dropped().is_some() {
+                self.said.clear();
+                return;
+            }
+        }
+    }
+
+    fn score_slice(&mut self, batch: &EventBatch, items: impl Iterator<Item = usize>) {
+        #[cfg(feature = "fault-injection")]
+        super::fault::shadow();
+        let (features, width) = (&self.shadow.features, self.shadow.features.width());
+        self.rows.clear();
+        self.places.clear();
+        for item in items {
+            let place = self.said.len();
+            self.said.push(f64::NAN);
+            let Some(Item::Event(event)) = batch.items.get(item) else { continue };
+            let start = self.rows.len();
+            self.rows.resize(start + width, 0.0);
+            let row = self.rows.get_mut(start..).unwrap_or_default();
+            let fields = batch.fields_of(event, features.pointers().len());
+            if features.fill(fields, &batch.text, row).is_ok() {
+                self.places.push(place);
+            } else {
+                self.rows.truncate(start);
+            }
+        }
+        self.scores.clear();
+        self.scores.resize(self.places.len(), f64::NAN);
+        self.scorer.score(&self.rows, &mut self.scores);
+        for (place, score) in self.places.iter().zip(&self.scores) {
+            if let Some(said) = self.said.get_mut(*place) {
+                *said = *score;
+            }
+        }
+    }
+
+    /// Counts the events of the wave from this one on, and drops the shadow where it does not hold what it must.
+    fn judge(&mut self, from: usize, spent: Duration) {
+        let said = self.said.get(from..).unwrap_or_default();
+        let rows = said.len() as u64;
+        let unscored = said.iter().filter(|score| !score.is_finite()).count() as u64;
+        {
+            let mut counts = self.shadow.counts();
+            counts.rows += rows;
+            counts.spent += spent;
+        }
+        let window = &mut self.window;
+        window.rows += rows;
+        window.unscored += unscored;
+        window.spent += spent;
+        let Window { rows, unscored, spent } = *window;
+        let limit = self.shadow.limit;
+        let all = |rows: u64| limit.saturating_mul(u32::try_from(rows).unwrap_or(u32::MAX));
+        // What is over the whole window's allowance before its end can only be more at its end.
+        if spent > all(rows.max(WINDOW_ROWS)) {
+            let mean = spent.as_secs_f64() * 1e6 / f64::from(u32::try_from(rows).unwrap_or(u32::MAX));
+            let limit = limit.as_secs_f64() * 1e6;
+            self.shadow.drop_for(format!(
+                "it took {mean:.0} µs a row over {rows} rows, model.shadow-limit allows {limit:.0} µs"
+            ));
+        } else if rows >= WINDOW_ROWS {
+            if 2 * unscored > rows {
+                self.shadow.drop_for(format!("it had no score for {unscored} of {rows} events"));
+            }
+            *window = Window::default();
+        }
+    }
+
+    /// What it said of the wave's event `n`; None where it was not asked.
+    pub fn said(&self, n: usize) -> Option<Shadowed<'_>> {
+        let score = self.said.get(n).copied()?;
+        let bundle = &self.shadow.bundle;
+        let score = score.is_finite().then_some(score);
+        Some(Shadowed {
+            model: bundle.label(),
+            model_sha256: bundle.sha256(),
+            decision: score.map_or(bundle.fallback(), |score| bundle.decide(score)),
+            score,
+        })
+    }
+}
+
+/// What this thread has taken of the processor.
+fn cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    let part = |part: i64| u64::try_from(part).unwrap_or(0);
+    Duration::from_secs(part(now.tv_sec)) + Duration::from_nanos(part(now.tv_nsec))
+}
