@@ -1,6 +1,6 @@
 //! Path-dependent TreeSHAP (Lundberg, Erion, Lee: "Consistent individualized feature attribution for tree ensembles",
-//! 2018), computed in time linear in the nodes as in Linear TreeSHAP (Yu, Bifet, Read, Xu
-//! 2022), with the polynomials held as their values at quadrature points.
+//! 2018), computed in time linear in the nodes as in Linear TreeSHAP (Yu, Bifet, Read, Xu, 2022), with the
+//! polynomials held as their values at quadrature points.
 //!
 //! For a leaf of value v whose path asks d columns, let `z_j` be the part of the training rows that the splits of
 //! column j let through (the product of the covers' ratios), and `o_j` 1 where the row itself passes all of them, else
