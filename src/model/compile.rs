@@ -65,6 +65,8 @@ pub fn compile(
 ) -> Result<Compiled, ModelError> {
     let refused = |what: String| ModelError::Refused { file: file.to_owned(), what };
     let (mut handle, length) = open(file)?;
+    // Before a survey walks through all of it: a file of holes may be a terabyte long.
+    options.fits_as_file(length).map_err(refused)?;
     if let (Format::Safetensors, Some(network)) = (format, recipe.network) {
         let header = weights::Header::read(&mut handle, length).map_err(refused)?;
         let widths = header.widths(network, recipe.width);

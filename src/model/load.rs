@@ -69,6 +69,12 @@ impl LoadOptions {
         Ok(())
     }
 
+    /// Whether a model file is short enough to be read.
+    pub(super) fn fits_as_file(&self, length: u64) -> Result<(), String> {
+        let most = self.file_bytes_max();
+        if length > most { Err(format!("expected a file of at most {most} bytes, found {length}")) } else { Ok(()) }
+    }
+
     /// The longest model file that is read: what is in it and is not of the model must not cost memory either.
     pub(super) fn file_bytes_max(&self) -> u64 {
         self.memory_bytes_max.saturating_mul(2).saturating_add(1 << 20)
@@ -201,6 +207,10 @@ pub(super) fn wrong_hash(expected: &[u8; 32], found: &[u8; 32]) -> String {
 /// The first bytes of a file, to tell what it is.
 pub(super) fn read_start(file: &Path) -> Result<Vec<u8>, ModelError> {
     let io = |source| ModelError::Io { file: file.to_owned(), what: "cannot read the model", source };
+    // A pipe would never open.
+    if !std::fs::metadata(file).map_err(io)?.is_file() {
+        return Err(ModelError::Refused { file: file.to_owned(), what: "expected a regular file".to_owned() });
+    }
     let mut start = Vec::with_capacity(START_BYTES);
     File::open(file).map_err(io)?.take(START_BYTES as u64).read_to_end(&mut start).map_err(io)?;
     Ok(start)
