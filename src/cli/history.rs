@@ -3,13 +3,13 @@
 use super::{Failure, output::Output, store::StoreArgs};
 use crate::{
     service::use_json,
-    store::{ModelUse, history},
+    store::{ModelUse, model_before},
 };
 use serde_json::json;
 
 pub(super) fn run(args: &StoreArgs) -> Result<(), Failure> {
     let uses = args.place.open()?.models()?;
-    let before = history::before(&uses);
+    let before = model_before(&uses);
     let mut out = Output::new();
     if args.json {
         let before = before.map(|model| &model.label);

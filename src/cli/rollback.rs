@@ -11,7 +11,7 @@ use crate::{
     config::{Config, load},
     listen::Listen,
     model::{MANIFEST_FILE, hex_text, verify},
-    store::{ModelId, StoreError, history, inspect::Inspector, permit_model},
+    store::{ModelId, StoreError, inspect::Inspector, model_before, permit_model},
 };
 use clap::Args;
 use sha2::{Digest, Sha256};
@@ -84,7 +84,7 @@ fn find(config: &Config) -> Result<Target, Failure> {
         return Err(Failure::does_not_hold(format!("{dir} is held by {holder}, which does not answer; try again")));
     }
     let uses = inspector.models()?;
-    let ModelId { label, folder, manifest_sha256, .. } = history::before(&uses).cloned().ok_or_else(nothing)?;
+    let ModelId { label, folder, manifest_sha256, .. } = model_before(&uses).cloned().ok_or_else(nothing)?;
     Ok(Target { label, folder, manifest_sha256: hex_text(&manifest_sha256), permit: Some(manifest_sha256) })
 }
 

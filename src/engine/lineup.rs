@@ -89,9 +89,9 @@ impl Lineup {
 fn warm(bundle: &Bundle, scorer: &mut Scorer) {
     let width = bundle.features().width();
     let rows = vec![0.0; width * WARM_ROWS];
-    let mut scores = [0.0; WARM_ROWS];
-    scorer.score(&rows, &mut scores);
+    let mut out = [0.0; WARM_ROWS];
+    scorer.score(&rows, &mut out);
     let row = rows.get(..width).unwrap_or_default();
-    scorer.score(row, &mut scores[..1]);
+    scorer.score(row, &mut out[..1]);
     scorer.reasons(row);
 }

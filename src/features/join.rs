@@ -23,7 +23,9 @@ impl FeatureSet {
             pointers.iter().position(|there| Some(there) == wanted).unwrap_or(usize::MAX)
         };
         let mut features = self.features.clone();
-        features.iter_mut().for_each(|feature| feature.pointer = place(feature.pointer));
+        for feature in &mut features {
+            feature.pointer = place(feature.pointer);
+        }
         Self { pointers: pointers.into(), names: self.names.clone(), features }
     }
 }

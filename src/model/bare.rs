@@ -4,7 +4,7 @@
 //! least 0.5 is *review*, 0.9 *block*, where it is a probability.
 
 use super::compile::{Compiled, Recipe, compile};
-use super::decision::Decisions;
+use super::decision::{Decisions, REASONS_DEFAULT};
 use super::format::Format;
 use super::load::{LoadOptions, assemble, read_start};
 use super::manifest::Manifest;
@@ -29,7 +29,8 @@ pub(super) fn load(file: &Path, options: &LoadOptions) -> Result<Bundle, ModelEr
              expected a bundle: a directory with a model.toml that says them",
         ));
     }
-    let Compiled { program, sha256, .. } = compile(file, format, &Recipe::default(), options)?;
+    let Compiled { program, sha256, .. } =
+        compile(file, format, &Recipe { reasons: REASONS_DEFAULT, exact: true, ..Recipe::default() }, options)?;
     let name = file.file_stem().map_or_else(|| "model".to_owned(), |stem| stem.to_string_lossy().replace('@', "-"));
     let choice = Choice::default();
     let mut problems = Problems::default();

@@ -2,7 +2,7 @@
 
 use super::matching::Column;
 use super::outputs::{Means, OutputSpec};
-use super::trees::{Body, Kind, Linear, Native, Objective, Precision, TreePlan, TreeScratch};
+use super::trees::{Body, Kind, Linear, Native, Objective, PathScratch, PathShap, Precision, TreePlan, TreeScratch};
 use crate::features::{ColumnKind, Texts};
 use std::sync::Arc;
 
@@ -10,6 +10,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct NativePlan {
     body: Running,
+    /// What each column adds, where that is wanted and the file tells of covers.
+    shap: Option<PathShap>,
     objective: Objective,
     objective_name: String,
     width: usize,
@@ -35,14 +37,16 @@ pub struct NativeScratch {
 
 /// Buffers for what each column adds.
 #[derive(Debug, Default)]
-pub struct NativeShapley {}
+pub struct NativeShapley {
+    path: Option<PathScratch>,
+}
 
 impl NativePlan {
-    /// Compiles what a loader read. Gives the columns and outputs too.
+    /// Compiles what a loader read. Gives the columns and outputs too. `explain`: contributions are wanted.
     ///
     /// # Errors
     /// What is wrong with the trees.
-    pub fn compile(native: Native) -> Result<(Self, Vec<Column>, Vec<OutputSpec>), String> {
+    pub fn compile(native: Native, explain: bool) -> Result<(Self, Vec<Column>, Vec<OutputSpec>), String> {
         let (width, targets) = (native.width(), native.targets());
         let precision = match &native.body {
             Body::Forest(forest) => forest.precision,
@@ -76,6 +80,11 @@ impl NativePlan {
             OutputSpec { aside: true, ..OutputSpec::new("margin", targets, Means::Number) },
         ];
         let Native { body, objective, objective_name, notes, .. } = native;
+        // Where it cannot be had there are other reasons.
+        let shap = match &body {
+            Body::Forest(forest) if explain && forest.check()?.covers => PathShap::new(forest).ok(),
+            _ => None,
+        };
         let body = match body {
             Body::Forest(forest) => Running::Trees(TreePlan::new(&forest)?),
             Body::Linear(linear) => {
@@ -83,7 +92,7 @@ impl NativePlan {
                 Running::Linear(linear)
             }
         };
-        Ok((Self { body, objective, objective_name, width, targets, recoded, notes }, columns, outputs))
+        Ok((Self { body, shap, objective, objective_name, width, targets, recoded, notes }, columns, outputs))
     }
 
     /// Bytes of tables.
@@ -93,7 +102,8 @@ impl NativePlan {
             Running::Trees(plan) => plan.bytes(),
             Running::Linear(linear) => linear.bytes(),
         };
-        body + self.recoded.iter().map(|(_, numbers)| numbers.len() * size_of::<(f64, f64)>()).sum::<usize>()
+        body + self.shap.as_ref().map_or(0, PathShap::bytes)
+            + self.recoded.iter().map(|(_, numbers)| numbers.len() * size_of::<(f64, f64)>()).sum::<usize>()
     }
 
     /// Bytes of [`Self::scratch`].
@@ -153,19 +163,19 @@ impl NativePlan {
     /// Whether [`Self::contributions`] can be had.
     #[must_use]
     pub fn explains(&self) -> bool {
-        matches!(self.body, Running::Linear(_))
+        self.shap.is_some() || matches!(self.body, Running::Linear(_))
     }
 
     /// Buffers for [`Self::contributions`].
     #[must_use]
     pub fn shapley(&self) -> NativeShapley {
-        NativeShapley {}
+        NativeShapley { path: self.shap.as_ref().map(PathShap::scratch) }
     }
 
     /// Bytes of [`Self::shapley`].
     #[must_use]
     pub fn shapley_bytes(&self) -> usize {
-        0
+        self.shap.as_ref().map_or(0, PathShap::scratch_bytes)
     }
 
     /// What each column of `row` adds to a raw sum, into `values`. Changes `row` and `baseline`.
@@ -175,9 +185,10 @@ impl NativePlan {
         row: &mut [f64],
         baseline: &mut [f64],
         values: &mut [f64],
-        _work: &mut NativeShapley,
+        work: &mut NativeShapley,
     ) -> bool {
         self.recode_in_place(row);
+        self.recode_in_place(baseline);
         match &self.body {
             Running::Linear(linear) => {
                 for (column, (value, (x, base))) in values.iter_mut().zip(row.iter().zip(baseline)).enumerate() {
@@ -185,7 +196,13 @@ impl NativePlan {
                 }
                 true
             }
-            Running::Trees(_) => false,
+            Running::Trees(_) => match (&self.shap, &mut work.path) {
+                (Some(shap), Some(scratch)) => {
+                    shap.run(row, target, values, scratch);
+                    true
+                }
+                _ => false,
+            },
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::engine::{Along, Engine};
 use crate::model::{Bundle, hex_text};
-use crate::store::{ModelId, ModelUse, Stamp, Store, StoreError, Why, history};
+use crate::store::{ModelId, ModelUse, Stamp, Store, StoreError, Why, model_before};
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,7 +21,7 @@ impl Past {
     /// When the store cannot be read.
     pub fn read(store: &Store) -> Result<Self, StoreError> {
         let uses = store.models()?;
-        let before = history::before(&uses).cloned();
+        let before = model_before(&uses).cloned();
         Ok(Self { newest: uses.into_iter().rev().take(SHOWN).collect(), before })
     }
 

@@ -152,13 +152,13 @@ impl Reload<'_> {
         }
         super::models::judge(&self.view.store, &built.bundle, self.back_to.is_some())
             .map_err(|why| refused(format!("model.bundle: {why}")))?;
-        let lineup = self.lineup(now, &config, built.bundle, built.shadow);
+        let lineup = Self::lineup(now, &config, built.bundle, built.shadow);
         Ok(Ready { config, lineup, memory, changes, notes })
     }
 
     /// What is the same keeps its handle: nothing is loaded twice, and a shadow goes on being compared. One that was
     /// dropped begins anew.
-    fn lineup(&self, now: &InForce, config: &Config, bundle: Arc<Bundle>, shadow: Option<Arc<Bundle>>) -> Arc<Lineup> {
+    fn lineup(now: &InForce, config: &Config, bundle: Arc<Bundle>, shadow: Option<Arc<Bundle>>) -> Arc<Lineup> {
         let is_same = |a: &Bundle, b: &Bundle| a.manifest_sha256() == b.manifest_sha256() && a.folder() == b.folder();
         let old = &now.lineup;
         let bundle = if is_same(&bundle, old.bundle()) { Arc::clone(old.bundle()) } else { bundle };

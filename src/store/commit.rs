@@ -1,8 +1,8 @@
 //! What one commit carries, and what it gives back.
 
 use super::chunk::Chunk;
-use super::history::ModelUse;
 use super::label::Label;
+use super::model_use::ModelUse;
 use super::quarantine::QuarantineEntry;
 use std::sync::Arc;
 

@@ -7,12 +7,13 @@
 use super::chunk::Chunk;
 use super::error::StoreError;
 use super::frame::{self, Kind};
-use super::history::{self, ModelUse};
+use super::history;
 use super::keys;
 use super::label;
 use super::layout::{self, Layout};
 use super::lock::Lock;
 use super::medium::{self, Medium};
+use super::model_use::ModelUse;
 use super::quarantine::{QuarantineEntry, QuarantineInfo};
 use super::record::Record;
 use super::salvage;

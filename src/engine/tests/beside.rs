@@ -43,6 +43,7 @@ fn event(id: impl std::fmt::Display, first: u32, second: &str) -> String {
 }
 
 /// Sequence, score and what the shadow said, as the store has it.
+#[allow(clippy::option_option)] // whether it was asked, and whether it had a score
 fn kept(rig: &Rig) -> Vec<(u64, Option<f64>, Option<Option<f64>>)> {
     let mut kept = Vec::new();
     let mut next = 1;

@@ -1,7 +1,6 @@
 //! Which model was in use when is durable, bounded, and outlives a salvage; a store of format 1 opens.
 
 use super::*;
-use crate::store::history::before;
 use std::fs;
 
 /// The same store, closed cleanly and opened again.
@@ -83,7 +82,7 @@ fn a_permission_holds_until_a_model_is_taken_into_use() {
 fn a_rollback_goes_back_through_the_models_one_by_one() {
     let label = |uses: &[(Why, u32)]| {
         let uses: Vec<_> = uses.iter().map(|(why, to)| used(*why, None, *to, 1)).collect();
-        before(&uses).map(|model| model.label.clone())
+        model_before(&uses).map(|model| model.label.clone())
     };
     let m = |version: u32| Some(format!("m@{version}"));
     assert_eq!(label(&[]), None);
