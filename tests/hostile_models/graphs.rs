@@ -1,6 +1,6 @@
 //! ONNX graphs that go in circles, name things twice, or blow up small constants.
 
-use super::onnx::refused_model;
+use super::onnx::{load_in, refused_model};
 use super::wire::{Bytes, Of, attribute, bytes, graph, longs, model, node, number, tensor, value};
 
 fn between(nodes: &[Bytes], constants: &[Bytes]) -> Bytes {
@@ -140,4 +140,26 @@ fn functions_that_call_themselves_or_double_are_refused() {
         many.extend(function(&format!("f{n}"), &[call(&next, "a", "c"), call(&next, "c", "b")]));
     }
     refused_model(&many);
+}
+
+/// An input `x` that is a map from texts to values of this kind.
+fn map(kind: u64) -> Bytes {
+    let values = bytes(1, &number(1, kind));
+    [bytes(1, b"x"), bytes(2, &bytes(5, &[number(1, 8), bytes(2, &values)].concat()))].concat()
+}
+
+#[test]
+fn a_map_comes_as_columns_or_is_refused_by_name() {
+    let of = |input: Bytes, nodes: &[Bytes]| model(&graph(nodes, &[], &[input], &[value("y", 2)]));
+    let words = attribute("string_vocabulary", Of::Texts(vec!["age", "sum"]));
+    let reader = node("ai.onnx.ml", "DictVectorizer", &["x"], &["y"], &[words]);
+    let plan = load_in(&of(map(1), std::slice::from_ref(&reader)), None).unwrap();
+    assert_eq!(plan.columns().iter().map(|column| column.name.as_str()).collect::<Vec<_>>(), ["age", "sum"]);
+    let error = refused_model(&of(map(8), &[reader]));
+    assert!(error.contains("input 'x': expected a map of numbers"), "{error}");
+    let other = node("ai.onnx.ml", "CastMap", &["x"], &["y"], &[]);
+    let error = refused_model(&of(map(1), &[other]));
+    assert!(error.contains("input 'x': expected a map to be read by one DictVectorizer alone"), "{error}");
+    let error = refused_model(&of(map(1), &[node("ai.onnx.ml", "DictVectorizer", &["x"], &["y"], &[])]));
+    assert!(error.contains("input 'x': expected a vocabulary"), "{error}");
 }

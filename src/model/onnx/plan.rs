@@ -248,7 +248,11 @@ fn spec(result: &super::program::Result) -> OutputSpec {
 
 fn columns(inputs: &[Input], widths: &[(Kind, usize)]) -> Vec<Column> {
     let of = |(input, (kind, width)): (&Input, &(Kind, usize))| {
-        let name = |n: usize| if *width == 1 { input.name.clone() } else { format!("{}[{n}]", input.name) };
+        let name = |n: usize| match input.keys.get(n) {
+            Some(key) if input.keys.len() == *width => key.clone(),
+            _ if *width == 1 => input.name.clone(),
+            _ => format!("{}[{n}]", input.name),
+        };
         (0..*width).map(|n| Column { name: name(n), kind: *kind }).collect::<Vec<_>>()
     };
     inputs.iter().zip(widths).flat_map(of).collect()
