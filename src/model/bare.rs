@@ -26,7 +26,7 @@ pub(super) fn load(file: &Path, options: &LoadOptions) -> Result<Bundle, ModelEr
     if format == Format::Safetensors {
         return Err(refused(
             "a bare safetensors file has names and shapes but no network, features or thresholds; \
-             expected a bundle: a directory with a model.toml that says them",
+             expected a bundle, whose model.toml says them: model pack --manifest makes one",
         ));
     }
     let Compiled { program, sha256, .. } =
@@ -66,7 +66,8 @@ pub(super) fn format_of(file: &Path) -> Result<Format, ModelError> {
     let start = read_start(file)?;
     Format::of_file(file, &start).ok_or_else(|| ModelError::Refused {
         file: file.to_owned(),
-        what: "expected a bundle, or a file that ends in .onnx, .txt (LightGBM), .json or .ubj (XGBoost)".to_owned(),
+        what: "expected a bundle, or a file that ends in .onnx, .txt (LightGBM), .json, .ubj (XGBoost) or .safetensors; a pickle \
+               is code and never read: export it (man verdictd-models)".to_owned(),
     })
 }
 
@@ -90,7 +91,7 @@ fn features_of(columns: &[Column], problems: &mut Problems) -> FeatureSet {
 
 impl Scoring {
     /// Whether the score lies between 0 and 1.
-    fn is_probability(&self) -> bool {
+    pub(super) fn is_probability(&self) -> bool {
         self.means() == Means::Probability || self.means() == Means::Logit
     }
 }

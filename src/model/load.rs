@@ -97,7 +97,7 @@ pub fn load_with_reference(dir: &Path, options: &LoadOptions) -> Result<(Bundle,
     // Resolved once: a link that is moved meanwhile must not mix two bundles.
     let dir = dir.canonicalize().map_err(|source| ModelError::Io {
         file: dir.to_owned(),
-        what: "expected the directory of a bundle",
+        what: "expected the directory of a bundle, or a model file",
         source,
     })?;
     if !dir.is_dir() {

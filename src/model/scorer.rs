@@ -151,7 +151,8 @@ impl Scorer {
         }
         for feature in 0..self.features.len() {
             let (columns, _) = self.features.baseline(feature);
-            reasons.offer(feature, values.get(columns).unwrap_or_default().iter().sum(), self.limit);
+            let added: f64 = values.get(columns).unwrap_or_default().iter().sum();
+            reasons.offer(feature, self.scoring.direction() * added, self.limit);
         }
         reasons
     }
