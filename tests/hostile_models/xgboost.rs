@@ -1,6 +1,7 @@
 //! XGBoost's JSON models: cut off, changed, nested, with trees that are none.
 
 use super::{measured, places, refused};
+use std::cmp::Ordering;
 use verdictd::model::trees::{Body, Native, TreePlan};
 use verdictd::model::xgboost::{self, Iterations, survey};
 
@@ -144,12 +145,10 @@ fn a_chain_of_a_million_splits_is_refused() {
     let zeros = list(&|_| 0);
     let left = list(&|n| if n < SPLITS { SPLITS + n } else { -1 });
     let right = list(&|n| {
-        if n + 1 < SPLITS {
-            n + 1
-        } else if n + 1 == SPLITS {
-            2 * SPLITS
-        } else {
-            -1
+        match (n + 1).cmp(&SPLITS) {
+            Ordering::Less => n + 1,
+            Ordering::Equal => 2 * SPLITS,
+            Ordering::Greater => -1,
         }
     });
     let tree = format!(
