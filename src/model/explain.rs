@@ -84,14 +84,14 @@ fn choose_among(bundle: &Bundle, methods: &[Method], mut notes: Vec<String>) -> 
         // Both are far below 2^52.
         #[allow(clippy::cast_precision_loss)]
         if cost_us <= limit_us as f64 {
-            return (*method, told(notes));
+            return (*method, told(&notes));
         }
         notes.push(format!("{} takes {cost_us:.0} us a row, expected at most {limit_us}", method.name()));
     }
-    (Method::Off, told(notes))
+    (Method::Off, told(&notes))
 }
 
-fn told(notes: Vec<String>) -> Option<String> {
+fn told(notes: &[String]) -> Option<String> {
     (!notes.is_empty()).then(|| format!("reasons: {}", notes.join("; ")))
 }
 

@@ -110,7 +110,8 @@ impl<T: Cell, S: Number> Tables<T, S> {
                         (Table::Narrow(bits), _) => isa.run(Mark { bits, classes, codes, picks, leaves }),
                         (Table::Wide(bits), _) => isa.run(Mark { bits, classes, codes, picks, leaves }),
                         (Table::Walk(from), Some(walk)) => {
-                            isa.run(Steps { walk, from: *from, block, rows, width, cells, leaves });
+                            // Compiled for wider registers, steps become gathers, which take twice as long.
+                            Isa::Portable.run(Steps { walk, from: *from, block, rows, width, cells, leaves });
                         }
                         (Table::Walk(_), None) => {}
                     }
