@@ -144,12 +144,10 @@ fn a_chain_of_a_million_splits_is_refused() {
     let list = |of: &dyn Fn(i64) -> i64| (0..=2 * SPLITS).map(|n| of(n).to_string()).collect::<Vec<_>>().join(",");
     let zeros = list(&|_| 0);
     let left = list(&|n| if n < SPLITS { SPLITS + n } else { -1 });
-    let right = list(&|n| {
-        match (n + 1).cmp(&SPLITS) {
-            Ordering::Less => n + 1,
-            Ordering::Equal => 2 * SPLITS,
-            Ordering::Greater => -1,
-        }
+    let right = list(&|n| match (n + 1).cmp(&SPLITS) {
+        Ordering::Less => n + 1,
+        Ordering::Equal => 2 * SPLITS,
+        Ordering::Greater => -1,
     });
     let tree = format!(
         r#"{{"default_left":[{zeros}],"left_children":[{left}],"right_children":[{right}],"split_conditions":[{zeros}],"split_indices":[{zeros}],"tree_param":{{"num_nodes":"{}","size_leaf_vector":"1"}}}}"#,
