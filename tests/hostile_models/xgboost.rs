@@ -1,6 +1,7 @@
 //! XGBoost's JSON models: cut off, changed, nested, with trees that are none.
 
 use super::{measured, places, refused};
+use std::cmp::Ordering;
 use verdictd::model::trees::{Body, Native, TreePlan};
 use verdictd::model::xgboost::{self, Iterations, survey};
 
@@ -143,14 +144,10 @@ fn a_chain_of_a_million_splits_is_refused() {
     let list = |of: &dyn Fn(i64) -> i64| (0..=2 * SPLITS).map(|n| of(n).to_string()).collect::<Vec<_>>().join(",");
     let zeros = list(&|_| 0);
     let left = list(&|n| if n < SPLITS { SPLITS + n } else { -1 });
-    let right = list(&|n| {
-        if n + 1 < SPLITS {
-            n + 1
-        } else if n + 1 == SPLITS {
-            2 * SPLITS
-        } else {
-            -1
-        }
+    let right = list(&|n| match (n + 1).cmp(&SPLITS) {
+        Ordering::Less => n + 1,
+        Ordering::Equal => 2 * SPLITS,
+        Ordering::Greater => -1,
     });
     let tree = format!(
         r#"{{"default_left":[{zeros}],"left_children":[{left}],"right_children":[{right}],"split_conditions":[{zeros}],"split_indices":[{zeros}],"tree_param":{{"num_nodes":"{}","size_leaf_vector":"1"}}}}"#,
