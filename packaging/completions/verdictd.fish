@@ -163,7 +163,10 @@ complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l version -d 'Its version' -r
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l out -d 'The bundle to make: a new folder, or an empty one' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l serial -d 'A whole number that grows with each version of the name: with a signature, an older one is then told from a newer' -r
-complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l manifest -d 'The rest of model.toml: features, thresholds, calibration, and for safetensors the network' -r -F
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l manifest -d 'The rest of model.toml: features, thresholds, calibration; for safetensors the network' -r -F
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l output -d 'Which of the model\'s outputs is the score' -r
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l class -d 'Which number of it: a label, or a place from 0' -r
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l score -d 'What the score is: raw, probability, margin or logit' -r
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l parity -d 'Rows with the scores that they must get, as NDJSON of {"row":[…],"score":…}' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -s h -l help -d 'Print help'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from rollback" -l config -d 'The config; conf.d/*.toml beside it is laid over it' -r -F
