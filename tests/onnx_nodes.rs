@@ -1,5 +1,5 @@
 //! Every operator does what ONNX says: the node cases of the `onnx` package, each with all inputs known when the model
-//! is compiled, and again with the first one coming with a row. tests/models/node_cases.py writes them, so the Python
+//! is compiled, and again with the first one coming with a row. `tests/models/node_cases.py` writes them, so the Python
 //! libraries of tests/models/venv must be there; without them this passes with a warning, unless
 //! `VERDICTD_TEST_MODELS=required`.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // helpers stop at the first surprise, as tests do
@@ -32,7 +32,7 @@ fn python() -> Option<PathBuf> {
 fn cases(python: &Path) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("onnx-nodes");
     let _ = std::fs::remove_dir_all(&folder);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models/node_cases.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("`tests/models/node_cases.py`");
     let done = Command::new(python).arg("-B").arg(script).arg(&folder).stdin(Stdio::null()).output().expect("python");
     assert!(done.status.success(), "node_cases.py: {}", String::from_utf8_lossy(&done.stderr));
     let mut cases: Vec<PathBuf> =

@@ -144,13 +144,14 @@ complete -c verdictd -n "__fish_verdictd_using_subcommand quarantine; and __fish
 complete -c verdictd -n "__fish_verdictd_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "list" -d 'One line an entry, the oldest first'
 complete -c verdictd -n "__fish_verdictd_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "show" -d 'The bytes of one entry as they came, on stdout; what is known of it, on stderr'
 complete -c verdictd -n "__fish_verdictd_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect rollback use verify help" -s h -l help -d 'Print help'
-complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect rollback use verify help" -f -a "history" -d 'Which model was in use when'
-complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect rollback use verify help" -f -a "inspect" -d 'What it needs and costs'
-complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect rollback use verify help" -f -a "rollback" -d 'Go back to the bundle that was in use before, also where it is the older one'
-complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect rollback use verify help" -f -a "use" -d 'Point model.bundle to another bundle, and have the running daemon take it'
-complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect rollback use verify help" -f -a "verify" -d 'Check hash, signature, parity vectors, memory, and the plan against the reference'
-complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect rollback use verify help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect pack rollback use verify help" -s h -l help -d 'Print help'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect pack rollback use verify help" -f -a "history" -d 'Which model was in use when'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect pack rollback use verify help" -f -a "inspect" -d 'What it needs and costs'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect pack rollback use verify help" -f -a "pack" -d 'Make a bundle of a bare model file'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect pack rollback use verify help" -f -a "rollback" -d 'Go back to the bundle that was in use before, also where it is the older one'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect pack rollback use verify help" -f -a "use" -d 'Point model.bundle to another bundle, and have the running daemon take it'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect pack rollback use verify help" -f -a "verify" -d 'Check hash, signature, parity vectors, memory, and the plan against the reference'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and not __fish_seen_subcommand_from history inspect pack rollback use verify help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from history" -l dir -d 'The state-dir, instead of the config\'s' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from history" -l config -d 'The config; conf.d/*.toml beside it is laid over it' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from history" -l json -d 'Print JSON for scripts'
@@ -158,6 +159,16 @@ complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from inspect" -l public-key -d 'A minisign public key that must have signed it' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from inspect" -l json -d 'Print JSON for scripts'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l name -d 'The model\'s name' -r
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l version -d 'Its version' -r
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l out -d 'The bundle to make: a new folder, or an empty one' -r -F
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l serial -d 'A whole number that grows with each version of the name: with a signature, an older one is then told from a newer' -r
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l manifest -d 'The rest of model.toml: features, thresholds, calibration; for safetensors the network' -r -F
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l output -d 'Which of the model\'s outputs is the score' -r
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l class -d 'Which number of it: a label, or a place from 0' -r
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l score -d 'What the score is: raw, probability, margin or logit' -r
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -l parity -d 'Rows with the scores that they must get, as NDJSON of {"row":[…],"score":…}' -r -F
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from pack" -s h -l help -d 'Print help'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from rollback" -l config -d 'The config; conf.d/*.toml beside it is laid over it' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from rollback" -s h -l help -d 'Print help'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from use" -l config -d 'The config; conf.d/*.toml beside it is laid over it' -r -F
@@ -168,6 +179,7 @@ complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from help" -f -a "history" -d 'Which model was in use when'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from help" -f -a "inspect" -d 'What it needs and costs'
+complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from help" -f -a "pack" -d 'Make a bundle of a bare model file'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from help" -f -a "rollback" -d 'Go back to the bundle that was in use before, also where it is the older one'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from help" -f -a "use" -d 'Point model.bundle to another bundle, and have the running daemon take it'
 complete -c verdictd -n "__fish_verdictd_using_subcommand model; and __fish_seen_subcommand_from help" -f -a "verify" -d 'Check hash, signature, parity vectors, memory, and the plan against the reference'
@@ -194,6 +206,7 @@ complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "show" -d 'The bytes of one entry as they came, on stdout; what is known of it, on stderr'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from model" -f -a "history" -d 'Which model was in use when'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from model" -f -a "inspect" -d 'What it needs and costs'
+complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from model" -f -a "pack" -d 'Make a bundle of a bare model file'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from model" -f -a "rollback" -d 'Go back to the bundle that was in use before, also where it is the older one'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from model" -f -a "use" -d 'Point model.bundle to another bundle, and have the running daemon take it'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from model" -f -a "verify" -d 'Check hash, signature, parity vectors, memory, and the plan against the reference'

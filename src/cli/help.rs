@@ -153,8 +153,10 @@ Examples:
   verdictd quarantine show 42";
 
 pub(super) const MODEL: &str = "\
-Looks at a model bundle: a folder with model.toml, the weights and, where it has them, parity vectors and a signature. \
-`verify` exits 1 where the bundle would be refused, and says why. `use` points `model.bundle`, which must be a symbolic \
+Looks at a model bundle: a folder with model.toml, the model file and, where it has them, parity vectors and a \
+signature. `inspect` prints what goes in and comes out, the plan, its memory and its measured time, also of a bare \
+model file; `pack` makes a bundle of one. `verify` exits 1 where the bundle is not whole, and says why; whether it fits \
+this appliance, and is not older than what was in use, `use` and `check` say. `use` points `model.bundle`, which must be a symbolic \
 link, to another bundle and has the running daemon take it; if that is refused, the link is put back. `history` tells \
 which model was in use when, as the store has it, and `rollback` points the link back to the bundle that was in use \
 before, also where that is the older one, which with a public key nothing else may do.";
@@ -162,7 +164,9 @@ pub(super) const MODEL_EXAMPLES: &str = "\
 Examples:
   # what it computes, and what it costs
   verdictd model inspect /var/lib/verdictd/models/card-fraud
-  # would it be taken, with this key asked for?
+  # a bundle of what the library saved (more: man verdictd-models)
+  verdictd model pack model.txt --name card-fraud --version 2026.2 --out card-fraud-2
+  # is it whole, with this key asked for?
   verdictd model verify --public-key /etc/verdictd/models.pub /srv/models/card-fraud-2
   # from now on; and back again
   verdictd model use /srv/models/card-fraud-2

@@ -1,7 +1,7 @@
 //! `verdictd model pack`: a bundle made of a bare model file.
 
 use super::{Failure, model::failure, output::Output};
-use crate::model::{Inspection, LoadOptions, Packing, pack};
+use crate::model::{Choice, Inspection, LoadOptions, Packing, ScoreAs, pack};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -21,12 +21,25 @@ pub(super) struct PackArgs {
     /// A whole number that grows with each version of the name: with a signature, an older one is then told from a newer
     #[arg(long, value_name = "N")]
     serial: Option<u64>,
-    /// The rest of model.toml: features, thresholds, calibration, and for safetensors the network
+    /// The rest of model.toml: features, thresholds, calibration; for safetensors the network
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
+    /// Which of the model's outputs is the score
+    #[arg(long, value_name = "NAME")]
+    output: Option<String>,
+    /// Which number of it: a label, or a place from 0
+    #[arg(long, value_name = "LABEL")]
+    class: Option<String>,
+    /// What the score is: raw, probability, margin or logit
+    #[arg(long, value_name = "WHAT", value_parser = score_as)]
+    score: Option<ScoreAs>,
     /// Rows with the scores that they must get, as NDJSON of {"row":[…],"score":…}
     #[arg(long, value_name = "FILE")]
     parity: Option<PathBuf>,
+}
+
+fn score_as(text: &str) -> Result<ScoreAs, String> {
+    ScoreAs::parse(text).ok_or_else(|| format!("expected raw, probability, margin or logit, found {text:?}"))
 }
 
 pub(super) fn run(args: &PackArgs) -> Result<(), Failure> {
@@ -38,6 +51,7 @@ pub(super) fn run(args: &PackArgs) -> Result<(), Failure> {
         template: args.manifest.clone(),
         parity: args.parity.clone(),
         out: args.out.clone(),
+        choice: Choice { output: args.output.clone(), class: args.class.clone(), score: args.score },
     };
     // As for a look at a model: `check` says whether it fits an appliance.
     let options = LoadOptions { memory_bytes_max: 1 << 32, ..LoadOptions::default() };

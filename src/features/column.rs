@@ -39,6 +39,12 @@ impl Texts {
         self.known.get(text).copied().unwrap_or(self.unseen)
     }
 
+    /// The number that stands for a text that the model does not know.
+    #[must_use]
+    pub fn unseen(&self) -> f64 {
+        self.unseen
+    }
+
     /// Whether the model knows it.
     #[must_use]
     pub fn knows(&self, text: &str) -> bool {

@@ -139,6 +139,10 @@ impl Feature {
                 .add(&self.name, "the model takes a text here: expected missing = \"unscorable\" or \"nan\" (no text)");
         } else if let Some(texts) = texts {
             self.head = Head::Category;
+            // What says nothing is a text that the model does not know.
+            if let ColumnKind::Text(texts) = texts {
+                self.baseline = texts.unseen();
+            }
             self.kind = texts.clone();
         } else {
             // Of one feature's columns the widest kind decides; there is more than one only of zeros and ones.

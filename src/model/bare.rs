@@ -4,7 +4,7 @@
 //! least 0.5 is *review*, 0.9 *block*, where it is a probability.
 
 use super::compile::{Compiled, Recipe, compile};
-use super::decision::Decisions;
+use super::decision::{Decisions, REASONS_DEFAULT};
 use super::format::Format;
 use super::load::{LoadOptions, assemble, read_start};
 use super::manifest::Manifest;
@@ -26,10 +26,11 @@ pub(super) fn load(file: &Path, options: &LoadOptions) -> Result<Bundle, ModelEr
     if format == Format::Safetensors {
         return Err(refused(
             "a bare safetensors file has names and shapes but no network, features or thresholds; \
-             expected a bundle: a directory with a model.toml that says them",
+             expected a bundle, whose model.toml says them: model pack --manifest makes one",
         ));
     }
-    let Compiled { program, sha256, .. } = compile(file, format, &Recipe::default(), options)?;
+    let Compiled { program, sha256, .. } =
+        compile(file, format, &Recipe { reasons: REASONS_DEFAULT, exact: true, ..Recipe::default() }, options)?;
     let name = file.file_stem().map_or_else(|| "model".to_owned(), |stem| stem.to_string_lossy().replace('@', "-"));
     let choice = Choice::default();
     let mut problems = Problems::default();
@@ -65,7 +66,8 @@ pub(super) fn format_of(file: &Path) -> Result<Format, ModelError> {
     let start = read_start(file)?;
     Format::of_file(file, &start).ok_or_else(|| ModelError::Refused {
         file: file.to_owned(),
-        what: "expected a bundle, or a file that ends in .onnx, .txt (LightGBM), .json or .ubj (XGBoost)".to_owned(),
+        what: "expected a bundle, or a file that ends in .onnx, .txt (LightGBM), .json, .ubj (XGBoost) or .safetensors; a pickle \
+               is code and never read: export it (man verdictd-models)".to_owned(),
     })
 }
 
@@ -89,7 +91,7 @@ fn features_of(columns: &[Column], problems: &mut Problems) -> FeatureSet {
 
 impl Scoring {
     /// Whether the score lies between 0 and 1.
-    fn is_probability(&self) -> bool {
+    pub(super) fn is_probability(&self) -> bool {
         self.means() == Means::Probability || self.means() == Means::Logit
     }
 }

@@ -41,6 +41,12 @@ impl Calibration {
         }
     }
 
+    /// Whether it makes less of more.
+    #[must_use]
+    pub fn falls(&self) -> bool {
+        matches!(self, Self::Platt { a, .. } if *a > 0.0)
+    }
+
     /// For `inspect`; empty where there is none.
     #[must_use]
     pub fn explain(&self) -> String {
@@ -121,6 +127,7 @@ mod tests {
         let platt = read("platt = { a = -2.0, b = 1.0 }").unwrap();
         assert!((platt.apply(0.5) - 0.5).abs() < 1e-15);
         assert!(platt.apply(3.0) > 0.99 && platt.apply(f64::NAN).is_nan());
+        assert!(!platt.falls() && read("platt = { a = 20, b = 0 }").unwrap().falls());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A model file to a [`Program`]: sizes first, then the file, then the plan.
 
+use super::explain::Method;
 use super::format::Format;
 use super::kernel::Kernel;
 use super::lightgbm;
@@ -31,6 +32,8 @@ pub struct Recipe<'a> {
     pub sha256: Option<[u8; 32]>,
     /// Reasons that a verdict is given at most.
     pub reasons: usize,
+    /// Whether they are to be exact where they can be.
+    pub exact: bool,
     /// See [`Manifest::all_iterations`].
     pub all_iterations: bool,
 }
@@ -42,6 +45,7 @@ impl<'a> Recipe<'a> {
             width: manifest.features.width(),
             sha256: Some(manifest.sha256),
             reasons: manifest.decisions.reasons(),
+            exact: manifest.decisions.reasons() > 0 && manifest.reasons.method != Method::Baseline,
             all_iterations: manifest.all_iterations,
         }
     }
@@ -65,6 +69,8 @@ pub fn compile(
 ) -> Result<Compiled, ModelError> {
     let refused = |what: String| ModelError::Refused { file: file.to_owned(), what };
     let (mut handle, length) = open(file)?;
+    // Before a survey walks through all of it: a file of holes may be a terabyte long.
+    options.fits_as_file(length).map_err(refused)?;
     if let (Format::Safetensors, Some(network)) = (format, recipe.network) {
         let header = weights::Header::read(&mut handle, length).map_err(refused)?;
         let widths = header.widths(network, recipe.width);
@@ -86,7 +92,7 @@ pub fn compile(
             let (bytes, sha256) = read(file, recipe, options)?;
             let native = lightgbm::load(&bytes).map_err(refused)?;
             drop(bytes);
-            of_native(native, sha256).map_err(refused)
+            of_native(native, recipe, sha256).map_err(refused)
         }
         Format::Xgboost => {
             let found = xgboost::survey(&mut handle).map_err(|source| unreadable(file, source))?;
@@ -95,7 +101,7 @@ pub fn compile(
             let iterations = if recipe.all_iterations { Iterations::All } else { Iterations::Best };
             let native = xgboost::load(&bytes, iterations).map_err(refused)?;
             drop(bytes);
-            of_native(native, sha256).map_err(refused)
+            of_native(native, recipe, sha256).map_err(refused)
         }
         Format::Onnx => {
             let faulty = |error: onnx::Error| refused(error.to_string());
@@ -120,8 +126,8 @@ pub fn compile(
 }
 
 /// A tree library's model.
-fn of_native(native: Native, sha256: [u8; 32]) -> Result<Compiled, String> {
-    let (plan, columns, outputs) = NativePlan::compile(native)?;
+fn of_native(native: Native, recipe: &Recipe<'_>, sha256: [u8; 32]) -> Result<Compiled, String> {
+    let (plan, columns, outputs) = NativePlan::compile(native, recipe.exact)?;
     Ok(Compiled { program: Program::new(Core::Native(Box::new(plan)), columns, outputs), reference: None, sha256 })
 }
 

@@ -10,7 +10,7 @@ const THRESHOLDS_MAX: usize = 64;
 /// Most reasons a verdict can be given.
 pub const REASONS_MAX: usize = 8;
 /// Reasons a verdict is given unless the manifest says otherwise.
-const REASONS_DEFAULT: usize = 3;
+pub(super) const REASONS_DEFAULT: usize = 3;
 
 /// `[decision]` of a manifest. Its keys are decisions with their thresholds, but for `otherwise`,
 /// `fallback` and `reasons`.

@@ -1,4 +1,4 @@
-//! Which features drove a score: the rules that a manifest gives.
+//! Which features drove a score: the rules that a manifest gives, and which method a model gets by them.
 //!
 //! ```toml
 //! [reasons]
@@ -6,10 +6,17 @@
 //! limit-us = 2000          # the most that the reasons of one row may cost, in microseconds, measured at load
 //! ```
 //!
-//! How many a verdict gets is `[decision] reasons`. *shapley*: exact Shapley values of the margin, see
-//! [`super::trees`]. *baseline*: by how much the margin falls when the feature alone is put to its baseline.
+//! How many a verdict gets is `[decision] reasons`. *shapley*: exact Shapley values of the raw sum behind the score, see
+//! [`super::trees`]; of a linear model weight times distance from the baseline. *baseline*: by how much the margin falls
+//! when the feature alone is put to its baseline.
+//!
+//! What the reasons of a row cost is measured on made-up rows when the model is loaded. Where a method takes longer than
+//! the limit the next one is tried, and where none is left there are no reasons: the model is told of it, never refused.
 
+use super::Bundle;
+use super::timing::probe_rows;
 use crate::features::{Problems, Reader};
+use std::time::Instant;
 
 /// What the reasons of a row may cost unless the manifest says otherwise.
 const LIMIT_US_DEFAULT: usize = 2_000;
@@ -23,6 +30,8 @@ pub enum Method {
     Auto,
     Shapley,
     Baseline,
+    /// There are none.
+    Off,
 }
 
 /// `[reasons]`.
@@ -45,8 +54,59 @@ impl Method {
             Self::Auto => "auto",
             Self::Shapley => "shapley",
             Self::Baseline => "baseline",
+            Self::Off => "none",
         }
     }
+}
+
+/// The method that a model gets, and why it is not the one that was wanted.
+pub(super) fn choose(bundle: &Bundle) -> (Method, Option<String>) {
+    let (rules, most) = (bundle.manifest.reasons, bundle.manifest.decisions.reasons());
+    if most == 0 || !bundle.scoring.is_decided() {
+        return (Method::Off, None);
+    }
+    let exact = bundle.program.explains(bundle.scoring.at());
+    let methods: &[Method] = match rules.method {
+        Method::Baseline => &[Method::Baseline],
+        Method::Shapley if !exact => return choose_among(bundle, &[Method::Baseline], vec![NOT_EXACT.to_owned()]),
+        _ if exact => &[Method::Shapley, Method::Baseline],
+        _ => &[Method::Baseline],
+    };
+    choose_among(bundle, methods, Vec::new())
+}
+
+const NOT_EXACT: &str = "shapley values can be had of trees with covers and of linear models only";
+
+fn choose_among(bundle: &Bundle, methods: &[Method], mut notes: Vec<String>) -> (Method, Option<String>) {
+    let limit_us = bundle.manifest.reasons.limit_us;
+    for method in methods {
+        let cost_us = cost_us(bundle, *method);
+        // Both are far below 2^52.
+        #[allow(clippy::cast_precision_loss)]
+        if cost_us <= limit_us as f64 {
+            return (*method, told(&notes));
+        }
+        notes.push(format!("{} takes {cost_us:.0} us a row, expected at most {limit_us}", method.name()));
+    }
+    (Method::Off, told(&notes))
+}
+
+fn told(notes: &[String]) -> Option<String> {
+    (!notes.is_empty()).then(|| format!("reasons: {}", notes.join("; ")))
+}
+
+/// The least of several runs: what it costs where nothing else runs.
+fn cost_us(bundle: &Bundle, method: Method) -> f64 {
+    const RUNS: usize = 5;
+    let width = bundle.program.width();
+    let rows = probe_rows(RUNS * width);
+    let mut scorer = bundle.scorer_by(1, method);
+    let costs = rows.chunks_exact(width.max(1)).map(|row| {
+        let begin = Instant::now();
+        std::hint::black_box(scorer.reasons(row));
+        begin.elapsed().as_secs_f64() * 1e6
+    });
+    costs.fold(f64::INFINITY, f64::min)
 }
 
 impl ReasonRules {

@@ -34,6 +34,8 @@ pub struct Inspection {
     pub reasons: usize,
     /// How they are found.
     pub reasons_method: &'static str,
+    /// What could not be done as the manifest wants it.
+    pub notes: Vec<String>,
     pub weights_bytes: usize,
     /// One scorer's buffers at `max_batch` rows.
     pub scratch_bytes: usize,
@@ -171,6 +173,7 @@ impl Inspection {
             fallback: manifest.decisions.fallback().to_owned(),
             reasons: manifest.decisions.reasons(),
             reasons_method: bundle.reasons_method().name(),
+            notes: bundle.notes().to_vec(),
             weights_bytes: bundle.weights_bytes(),
             scratch_bytes: bundle.scratch_bytes(max_batch),
             max_batch,
@@ -224,6 +227,9 @@ impl fmt::Display for Inspection {
             self.weights_bytes, self.scratch_bytes, self.max_batch
         )?;
         writeln!(f, "kernel     {}", self.kernel)?;
+        for note in &self.notes {
+            writeln!(f, "note       {note}")?;
+        }
         if let Some(timing) = &self.timing {
             writeln!(f, "time       {timing}")?;
         }

@@ -1,6 +1,7 @@
 //! A bundle's directory to a [`Bundle`], each step checked before the next one costs anything.
 
 use super::compile::{Compiled, Recipe, compile};
+use super::explain::{self, Method};
 use super::kernel::Kernel;
 use super::manifest::{MANIFEST_BYTES_MAX, MANIFEST_FILE, Manifest};
 use super::matching::match_columns;
@@ -68,6 +69,12 @@ impl LoadOptions {
         Ok(())
     }
 
+    /// Whether a model file is short enough to be read.
+    pub(super) fn fits_as_file(&self, length: u64) -> Result<(), String> {
+        let most = self.file_bytes_max();
+        if length > most { Err(format!("expected a file of at most {most} bytes, found {length}")) } else { Ok(()) }
+    }
+
     /// The longest model file that is read: what is in it and is not of the model must not cost memory either.
     pub(super) fn file_bytes_max(&self) -> u64 {
         self.memory_bytes_max.saturating_mul(2).saturating_add(1 << 20)
@@ -90,7 +97,7 @@ pub fn load_with_reference(dir: &Path, options: &LoadOptions) -> Result<(Bundle,
     // Resolved once: a link that is moved meanwhile must not mix two bundles.
     let dir = dir.canonicalize().map_err(|source| ModelError::Io {
         file: dir.to_owned(),
-        what: "expected the directory of a bundle",
+        what: "expected the directory of a bundle, or a model file",
         source,
     })?;
     if !dir.is_dir() {
@@ -169,10 +176,14 @@ pub(super) fn assemble(
         parity: None,
         program: Arc::new(program.ordered(order)),
         scoring: Arc::new(scoring),
+        method: Method::Off,
+        notes: Vec::new(),
         folder: PathBuf::new(),
         seal: None,
         manifest,
     };
+    let (method, note) = explain::choose(&bundle);
+    let bundle = Bundle { method, notes: note.into_iter().collect(), ..bundle };
     let buffers = bundle.scratch_bytes(options.max_batch);
     options
         .fits(bundle.weights_bytes(), buffers)
@@ -196,6 +207,10 @@ pub(super) fn wrong_hash(expected: &[u8; 32], found: &[u8; 32]) -> String {
 /// The first bytes of a file, to tell what it is.
 pub(super) fn read_start(file: &Path) -> Result<Vec<u8>, ModelError> {
     let io = |source| ModelError::Io { file: file.to_owned(), what: "cannot read the model", source };
+    // A pipe would never open.
+    if !std::fs::metadata(file).map_err(io)?.is_file() {
+        return Err(ModelError::Refused { file: file.to_owned(), what: "expected a regular file".to_owned() });
+    }
     let mut start = Vec::with_capacity(START_BYTES);
     File::open(file).map_err(io)?.take(START_BYTES as u64).read_to_end(&mut start).map_err(io)?;
     Ok(start)

@@ -83,6 +83,8 @@ pub struct Bundle {
     features: Arc<FeatureSet>,
     program: Arc<Program>,
     scoring: Arc<Scoring>,
+    method: Method,
+    notes: Vec<String>,
     parity: Option<Parity>,
     /// Where it was loaded from, links resolved.
     folder: PathBuf,
@@ -139,7 +141,7 @@ impl Bundle {
     /// True where a verdict with this decision is to name reasons.
     #[must_use]
     pub fn wants_reasons(&self, decision: &str) -> bool {
-        self.manifest.decisions.reasons() > 0 && decision != self.otherwise()
+        self.method != Method::Off && decision != self.otherwise()
     }
 
     /// Bytes of the packed weights.
@@ -153,6 +155,7 @@ impl Bundle {
     pub fn scratch_bytes(&self, max_batch: usize) -> usize {
         self.program.scratch_bytes(Scorer::rows(max_batch, self.manifest.decisions.reasons()))
             + Scorer::reasons_bytes(self.program.width(), self.manifest.decisions.reasons())
+            + if self.method == Method::Shapley { self.program.shapley_bytes() } else { 0 }
     }
 
     /// What its parity vectors showed at load; None where it has none.
@@ -188,7 +191,13 @@ impl Bundle {
     /// How reasons are found.
     #[must_use]
     pub fn reasons_method(&self) -> Method {
-        Method::Baseline
+        self.method
+    }
+
+    /// What could not be done as the manifest wants it, a line each.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// How the score is made of them.
@@ -206,7 +215,11 @@ impl Bundle {
     /// A scorer for batches of up to `max_batch` rows (more are taken too, in blocks).
     #[must_use]
     pub fn scorer(&self, max_batch: usize) -> Scorer {
-        let reasons = self.manifest.decisions.reasons();
-        Scorer::new(self.program.clone(), self.scoring.clone(), self.features.clone(), max_batch, reasons)
+        self.scorer_by(max_batch, self.method)
+    }
+
+    fn scorer_by(&self, max_batch: usize, method: Method) -> Scorer {
+        let reasons = if method == Method::Off { 0 } else { self.manifest.decisions.reasons() };
+        Scorer::new(self.program.clone(), self.scoring.clone(), self.features.clone(), max_batch, reasons, method)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::matching::Column;
 use super::outputs::{Means, OutputSpec};
-use super::trees::{Body, Kind, Linear, Native, Objective, Precision, TreePlan, TreeScratch};
+use super::trees::{Body, Kind, Linear, Native, Objective, PathScratch, PathShap, Precision, TreePlan, TreeScratch};
 use crate::features::{ColumnKind, Texts};
 use std::sync::Arc;
 
@@ -10,6 +10,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct NativePlan {
     body: Running,
+    /// What each column adds, where that is wanted and the file tells of covers.
+    shap: Option<PathShap>,
     objective: Objective,
     objective_name: String,
     width: usize,
@@ -33,12 +35,18 @@ pub struct NativeScratch {
     raw: Vec<f64>,
 }
 
+/// Buffers for what each column adds.
+#[derive(Debug, Default)]
+pub struct NativeShapley {
+    path: Option<PathScratch>,
+}
+
 impl NativePlan {
-    /// Compiles what a loader read. Gives the columns and outputs too.
+    /// Compiles what a loader read. Gives the columns and outputs too. `explain`: contributions are wanted.
     ///
     /// # Errors
     /// What is wrong with the trees.
-    pub fn compile(native: Native) -> Result<(Self, Vec<Column>, Vec<OutputSpec>), String> {
+    pub fn compile(native: Native, explain: bool) -> Result<(Self, Vec<Column>, Vec<OutputSpec>), String> {
         let (width, targets) = (native.width(), native.targets());
         let precision = match &native.body {
             Body::Forest(forest) => forest.precision,
@@ -72,6 +80,11 @@ impl NativePlan {
             OutputSpec { aside: true, ..OutputSpec::new("margin", targets, Means::Number) },
         ];
         let Native { body, objective, objective_name, notes, .. } = native;
+        // Where it cannot be had there are other reasons.
+        let shap = match &body {
+            Body::Forest(forest) if explain && forest.check()?.covers => PathShap::new(forest).ok(),
+            _ => None,
+        };
         let body = match body {
             Body::Forest(forest) => Running::Trees(TreePlan::new(&forest)?),
             Body::Linear(linear) => {
@@ -79,7 +92,7 @@ impl NativePlan {
                 Running::Linear(linear)
             }
         };
-        Ok((Self { body, objective, objective_name, width, targets, recoded, notes }, columns, outputs))
+        Ok((Self { body, shap, objective, objective_name, width, targets, recoded, notes }, columns, outputs))
     }
 
     /// Bytes of tables.
@@ -89,7 +102,8 @@ impl NativePlan {
             Running::Trees(plan) => plan.bytes(),
             Running::Linear(linear) => linear.bytes(),
         };
-        body + self.recoded.iter().map(|(_, numbers)| numbers.len() * size_of::<(f64, f64)>()).sum::<usize>()
+        body + self.shap.as_ref().map_or(0, PathShap::bytes)
+            + self.recoded.iter().map(|(_, numbers)| numbers.len() * size_of::<(f64, f64)>()).sum::<usize>()
     }
 
     /// Bytes of [`Self::scratch`].
@@ -135,6 +149,63 @@ impl NativePlan {
         }
     }
 
+    /// Which raw sum stands behind number `at` of a row's; None where it is made of several in a way that has no one sum.
+    #[must_use]
+    pub fn target_of(&self, at: usize) -> Option<usize> {
+        let predictions = self.objective.outputs(self.targets);
+        match at.checked_sub(predictions) {
+            Some(target) => (target < self.targets).then_some(target),
+            None if self.objective == Objective::ArgMax => None,
+            None => Some(at),
+        }
+    }
+
+    /// Whether [`Self::contributions`] can be had.
+    #[must_use]
+    pub fn explains(&self) -> bool {
+        self.shap.is_some() || matches!(self.body, Running::Linear(_))
+    }
+
+    /// Buffers for [`Self::contributions`].
+    #[must_use]
+    pub fn shapley(&self) -> NativeShapley {
+        NativeShapley { path: self.shap.as_ref().map(PathShap::scratch) }
+    }
+
+    /// Bytes of [`Self::shapley`].
+    #[must_use]
+    pub fn shapley_bytes(&self) -> usize {
+        self.shap.as_ref().map_or(0, PathShap::scratch_bytes)
+    }
+
+    /// What each column of `row` adds to a raw sum, into `values`. Changes `row` and `baseline`.
+    pub fn contributions(
+        &self,
+        target: usize,
+        row: &mut [f64],
+        baseline: &mut [f64],
+        values: &mut [f64],
+        work: &mut NativeShapley,
+    ) -> bool {
+        self.recode_in_place(row);
+        self.recode_in_place(baseline);
+        match &self.body {
+            Running::Linear(linear) => {
+                for (column, (value, (x, base))) in values.iter_mut().zip(row.iter().zip(baseline)).enumerate() {
+                    *value = linear.term(target, column, *x) - linear.term(target, column, *base);
+                }
+                true
+            }
+            Running::Trees(_) => match (&self.shap, &mut work.path) {
+                (Some(shap), Some(scratch)) => {
+                    shap.run(row, target, values, scratch);
+                    true
+                }
+                _ => false,
+            },
+        }
+    }
+
     /// Rows with their known numbers replaced by the places that the trees know.
     fn recode<'a>(&self, rows: &'a [f64], places: &'a mut [f64]) -> &'a [f64] {
         if self.recoded.is_empty() {
@@ -143,7 +214,12 @@ impl NativePlan {
         let count = rows.len().min(places.len());
         let (Some(rows), Some(places)) = (rows.get(..count), places.get_mut(..count)) else { return rows };
         places.copy_from_slice(rows);
-        for row in places.chunks_exact_mut(self.width.max(1)) {
+        self.recode_in_place(places);
+        places
+    }
+
+    fn recode_in_place(&self, rows: &mut [f64]) {
+        for row in rows.chunks_exact_mut(self.width.max(1)) {
             for (column, numbers) in &self.recoded {
                 if let Some(cell) = row.get_mut(*column) {
                     // A number that was not there in training is no category of the model: missing. -0 is 0.
@@ -152,7 +228,6 @@ impl NativePlan {
                 }
             }
         }
-        places
     }
 
     /// The instructions that it runs on.

@@ -1,15 +1,16 @@
 //! From a bare model file to a bundle: its manifest as text, ready to be edited and signed.
 //!
 //! A template, where one is given, says everything but what the file decides: its `name`, `version`, `format`, `file`,
-//! `sha256` and `[files]`. Without one a feature is made for each input under the input's own name, and the usual
-//! thresholds are set where the score is a probability.
+//! `sha256` and `[files]`. Where it has no `[[feature]]`, one is made for each input under the input's own name, and where
+//! it has no `[decision]`, the usual thresholds are set if the score is a probability. Parity vectors are hashed too.
 
+use super::decision::Decisions;
 use super::format::Format;
 use super::load::{LoadOptions, read_limited};
 use super::manifest::{MANIFEST_BYTES_MAX, MANIFEST_FILE};
 use super::parity::PARITY_FILE;
-use super::{Bundle, ModelError, bare, hex, is_generic};
-use crate::features::ColumnKind;
+use super::{Bundle, Calibration, Choice, ModelError, Scoring, bare, hex, is_generic};
+use crate::features::{ColumnKind, Problems};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::fs;
@@ -27,6 +28,8 @@ pub struct Packing {
     pub template: Option<PathBuf>,
     /// Rows with their scores, which must hold.
     pub parity: Option<PathBuf>,
+    /// Which number is the score; what is set here stands in no template.
+    pub choice: Choice,
     /// The bundle: made, or empty.
     pub out: PathBuf,
 }
@@ -66,36 +69,64 @@ pub fn pack(packing: &Packing, options: &LoadOptions) -> Result<Packed, ModelErr
     }
     let sha256 = hex::encode(&Sha256::digest(&bytes).into());
     let _ = writeln!(text, "format = \"{}\"\nfile = {}\nsha256 = \"{sha256}\"", format.name(), quoted(&file));
-    match (&template, &bare) {
-        (Some(template), _) => text.push_str(template),
-        (None, Some(bare)) => text.push_str(&usual(bare)),
-        (None, None) => {}
+    let choice = &packing.choice;
+    for (key, value) in [("output", choice.output.as_deref()), ("class", choice.class.as_deref())] {
+        if let Some(value) = value {
+            let _ = writeln!(text, "{key} = {}", quoted(value));
+        }
+    }
+    if let Some(score) = choice.score {
+        let _ = writeln!(text, "score = \"{}\"", score.name());
+    }
+    let has = |key: &str| template.as_ref().is_some_and(|(table, _)| table.contains_key(key));
+    if let Some((_, template)) = &template {
+        text.push_str(template);
     }
     if let Some(bare) = &bare {
-        let beside = bare.program.files();
-        if !beside.is_empty() {
-            text.push_str("\n[files]\n");
+        if !has("decision") {
+            text.push_str(&usual_decisions(bare, choice));
         }
-        for name in beside {
-            let from = packing.file.with_file_name(name);
-            let bytes = read_limited(&from, options.file_bytes_max(), "cannot read a file of the model")?;
-            let _ = writeln!(text, "{} = \"{}\"", quoted(name), hex::encode(&Sha256::digest(&bytes).into()));
-            out.write(name, &bytes)?;
+        if !has("feature") {
+            text.push_str(&usual_features(bare));
         }
+    }
+    let mut beside: Vec<(String, Vec<u8>)> = Vec::new();
+    for name in bare.iter().flat_map(|bare| bare.program.files()) {
+        let from = packing.file.with_file_name(name);
+        beside.push((name.clone(), read_limited(&from, options.file_bytes_max(), "cannot read a file of the model")?));
+    }
+    if let Some(parity) = &packing.parity {
+        let bytes = read_limited(parity, options.file_bytes_max(), "cannot read the parity vectors")?;
+        beside.push((PARITY_FILE.to_owned(), bytes));
+    }
+    if !beside.is_empty() {
+        text.push_str("\n[files]\n");
+    }
+    for (name, bytes) in &beside {
+        let _ = writeln!(text, "{} = \"{}\"", quoted(name), hex::encode(&Sha256::digest(bytes).into()));
+        out.write(name, bytes)?;
     }
     out.write(&file, &bytes)?;
     out.write(MANIFEST_FILE, text.as_bytes())?;
-    if let Some(parity) = &packing.parity {
-        let bytes = read_limited(parity, options.file_bytes_max(), "cannot read the parity vectors")?;
-        out.write(PARITY_FILE, &bytes)?;
-    }
-    let bundle = super::load(&packing.out, options)?;
+    let bundle = super::load(&packing.out, options).map_err(|error| named(error, packing))?;
     out.keep();
     let warnings = warnings(&bundle, packing);
     Ok(Packed { bundle, warnings })
 }
 
-fn read_template(file: &Path) -> Result<String, ModelError> {
+/// The error with the file that its maker has: what was made is gone by then.
+fn named(error: ModelError, packing: &Packing) -> ModelError {
+    match error {
+        ModelError::Manifest { problems, .. } => {
+            ModelError::Weights { file: packing.template.clone().unwrap_or_else(|| packing.file.clone()), problems }
+        }
+        ModelError::Weights { problems, .. } => ModelError::Weights { file: packing.file.clone(), problems },
+        other => other,
+    }
+}
+
+/// The template's keys and its text.
+fn read_template(file: &Path) -> Result<(toml::Table, String), ModelError> {
     let refused = |what: String| ModelError::Refused { file: file.to_owned(), what };
     let bytes = read_limited(file, MANIFEST_BYTES_MAX, "cannot read the template")?;
     let text = String::from_utf8(bytes).map_err(|_| refused("expected UTF-8".to_owned()))?;
@@ -106,18 +137,18 @@ fn read_template(file: &Path) -> Result<String, ModelError> {
         Some(key) => {
             Err(refused(format!("{key}: expected no such key in a template; the file and the options say it")))
         }
-        None => Ok(format!("\n{}\n", text.trim_end())),
+        None => Ok((table, format!("\n{}\n", text.trim_end()))),
     }
 }
 
-/// The rest of a manifest where there is no template.
-fn usual(bare: &Bundle) -> String {
-    let mut text = format!("\n# The score: {}.\n[decision]\n", bare.scoring.explain());
-    let decisions = &bare.manifest.decisions;
+/// The usual thresholds, where the score that was chosen is a probability.
+fn usual_decisions(bare: &Bundle, choice: &Choice) -> String {
+    let narrow = bare.program.is_f32();
+    let scoring = Scoring::choose(bare.outputs(), choice, Calibration::None, narrow, &mut Problems::default());
+    let what = scoring.as_ref().map_or_else(String::new, Scoring::explain);
+    let decisions = Decisions::usual(scoring.is_some_and(|scoring| scoring.is_probability()));
+    let mut text = format!("\n# The score: {what}.\n[decision]\n");
     for (name, threshold) in decisions.thresholds() {
-        // The thresholds of a bare file have few digits.
-        #[allow(clippy::cast_possible_truncation)]
-        let threshold = threshold as f32;
         let _ = writeln!(text, "{name} = {threshold}");
     }
     if decisions.thresholds().next().is_none() {
@@ -126,6 +157,12 @@ fn usual(bare: &Bundle) -> String {
         );
     }
     let _ = writeln!(text, "otherwise = \"{}\"\nfallback = \"{}\"", decisions.otherwise(), decisions.fallback());
+    text
+}
+
+/// A feature for each input.
+fn usual_features(bare: &Bundle) -> String {
+    let mut text = String::new();
     for (table, column) in bare::feature_tables(bare.columns()).iter().zip(bare.columns()) {
         let _ = writeln!(text, "\n[[feature]]{}", comment(&column.kind));
         for key in ["name", "from", "missing"] {

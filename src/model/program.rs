@@ -1,7 +1,7 @@
 //! A model ready to run, of whatever format: rows in, the numbers of its outputs out.
 
 use super::matching::Column;
-use super::native::{NativePlan, NativeScratch};
+use super::native::{NativePlan, NativeScratch, NativeShapley};
 use super::network;
 use super::outputs::{self, OutputSpec};
 use super::{graph, onnx};
@@ -38,6 +38,15 @@ pub struct Scratch {
     /// Rows with their columns in the model's order.
     ordered: Vec<f64>,
     numbers: Vec<f64>,
+}
+
+/// Buffers for what each column adds, in the model's order.
+#[derive(Debug)]
+pub struct Shapley {
+    row: Vec<f64>,
+    baseline: Vec<f64>,
+    values: Vec<f64>,
+    inner: NativeShapley,
 }
 
 #[derive(Debug)]
@@ -155,6 +164,59 @@ impl Program {
         if let (Core::Native(plan), CoreScratch::Native(scratch)) = (&self.core, core) {
             plan.leaves(row, ids, scratch);
         }
+    }
+
+    /// Whether [`Self::contributions`] are to be had of number `at` of a row's.
+    #[must_use]
+    pub fn explains(&self, at: usize) -> bool {
+        match &self.core {
+            Core::Native(plan) => plan.target_of(at).is_some_and(|_| plan.explains()),
+            Core::Network(_) | Core::Graph(_) => false,
+        }
+    }
+
+    /// Buffers for [`Self::contributions`].
+    #[must_use]
+    pub fn shapley(&self) -> Shapley {
+        let inner = match &self.core {
+            Core::Native(plan) => plan.shapley(),
+            Core::Network(_) | Core::Graph(_) => NativeShapley::default(),
+        };
+        Shapley { row: vec![0.0; self.width], baseline: vec![0.0; self.width], values: vec![0.0; self.width], inner }
+    }
+
+    /// Bytes of [`Self::shapley`].
+    #[must_use]
+    pub fn shapley_bytes(&self) -> usize {
+        let inner = match &self.core {
+            Core::Native(plan) => plan.shapley_bytes(),
+            Core::Network(_) | Core::Graph(_) => 0,
+        };
+        inner + 3 * self.width * size_of::<f64>()
+    }
+
+    /// What each column adds to the raw sum behind number `at`: exact Shapley values. `baseline`: the row that stands for
+    /// nothing known. `out`: a number a column, as they stand in the row. False where they cannot be had. Allocates
+    /// nothing.
+    pub fn contributions(&self, at: usize, row: &[f64], baseline: &[f64], out: &mut [f64], work: &mut Shapley) -> bool {
+        let Core::Native(plan) = &self.core else { return false };
+        let Some(target) = plan.target_of(at) else { return false };
+        let place = |n: usize| self.order.as_ref().map_or(Some(n), |order| order.get(n).map(|at| *at as usize));
+        let Shapley { row: own, baseline: base, values, inner } = work;
+        for (n, (own, base)) in own.iter_mut().zip(base.iter_mut()).enumerate() {
+            let from = place(n).unwrap_or(usize::MAX);
+            *own = row.get(from).copied().unwrap_or(f64::NAN);
+            *base = baseline.get(from).copied().unwrap_or(f64::NAN);
+        }
+        if !plan.contributions(target, own, base, values, inner) {
+            return false;
+        }
+        for (n, value) in values.iter().enumerate() {
+            if let Some(out) = place(n).and_then(|at| out.get_mut(at)) {
+                *out = *value;
+            }
+        }
+        true
     }
 
     /// Rows with their columns in the model's order.

@@ -1,7 +1,8 @@
 //! Scores of rows, and the features that raised one: what the engine calls.
 
 use super::decision::REASONS_MAX;
-use super::program::{BLOCK_ROWS, Program, Scratch};
+use super::explain::Method;
+use super::program::{BLOCK_ROWS, Program, Scratch, Shapley};
 use super::scoring::Scoring;
 use crate::features::FeatureSet;
 use std::sync::Arc;
@@ -16,8 +17,10 @@ pub struct Scorer {
     scoring: Arc<Scoring>,
     features: Arc<FeatureSet>,
     scratch: Scratch,
-    /// Rows with one feature each at its baseline.
+    method: Method,
+    /// Baseline method: rows with one feature each at its baseline. Shapley: the baseline, and a value a column.
     variants: Vec<f64>,
+    shapley: Option<Shapley>,
     limit: usize,
 }
 
@@ -72,11 +75,13 @@ impl Scorer {
         features: Arc<FeatureSet>,
         max_batch: usize,
         reasons: usize,
+        method: Method,
     ) -> Self {
-        let variants = if reasons == 0 { 0 } else { BLOCK_ROWS };
         Self {
             scratch: program.scratch(Self::rows(max_batch, reasons)),
-            variants: vec![0.0; variants * program.width()],
+            variants: vec![0.0; Self::variants(reasons) * program.width()],
+            shapley: (method == Method::Shapley).then(|| program.shapley()),
+            method,
             limit: reasons.min(REASONS_MAX),
             program,
             scoring,
@@ -122,7 +127,34 @@ impl Scorer {
         if self.limit == 0 || row.len() != self.program.width() {
             return Reasons::default();
         }
-        self.against_baseline(row)
+        match self.method {
+            Method::Shapley => self.by_shapley(row),
+            Method::Baseline | Method::Auto => self.against_baseline(row),
+            Method::Off => Reasons::default(),
+        }
+    }
+
+    /// What each feature adds to the raw sum, its columns together.
+    fn by_shapley(&mut self, row: &[f64]) -> Reasons {
+        let mut reasons = Reasons::default();
+        let width = self.program.width();
+        let Some(shapley) = &mut self.shapley else { return reasons };
+        let Some((baseline, values)) = self.variants.split_at_mut_checked(width) else { return reasons };
+        for feature in 0..self.features.len() {
+            let (columns, value) = self.features.baseline(feature);
+            if let Some(columns) = baseline.get_mut(columns) {
+                columns.fill(value);
+            }
+        }
+        if !self.program.contributions(self.scoring.at(), row, baseline, values, shapley) {
+            return reasons;
+        }
+        for feature in 0..self.features.len() {
+            let (columns, _) = self.features.baseline(feature);
+            let added: f64 = values.get(columns).unwrap_or_default().iter().sum();
+            reasons.offer(feature, self.scoring.direction() * added, self.limit);
+        }
+        reasons
     }
 
     /// By how much the margin falls when one feature alone is put to its baseline. Costs about as much as scoring a row
@@ -159,7 +191,10 @@ impl Scorer {
 
     /// Bytes of its buffers beside the scratch.
     pub(super) fn reasons_bytes(width: usize, reasons: usize) -> usize {
-        let variants = if reasons == 0 { 0 } else { BLOCK_ROWS };
-        variants * width * size_of::<f64>()
+        Self::variants(reasons) * width * size_of::<f64>()
+    }
+
+    fn variants(reasons: usize) -> usize {
+        if reasons == 0 { 0 } else { BLOCK_ROWS }
     }
 }

@@ -156,9 +156,20 @@ impl Scoring {
         }
     }
 
-    /// What grows with the score and does not saturate, before calibration: log odds, where there are any.
+    /// What grows with the score and does not saturate, before calibration: log odds, where there are any. Turned round
+    /// where the calibration turns the score round, as of an anomaly score whose low values are the anomalies.
     #[must_use]
     pub fn margin(&self, numbers: &[f64]) -> f64 {
+        self.direction() * self.plain_margin(numbers)
+    }
+
+    /// 1, or -1 where the score falls as the chosen number grows.
+    #[must_use]
+    pub fn direction(&self) -> f64 {
+        if self.calibration.falls() { -1.0 } else { 1.0 }
+    }
+
+    fn plain_margin(&self, numbers: &[f64]) -> f64 {
         let margin = match self.way {
             Way::Number | Way::Odds if self.means == Means::Probability => odds(self.number(numbers)),
             Way::Number | Way::Odds | Way::Sigmoid => self.number(numbers),

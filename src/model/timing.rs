@@ -33,14 +33,14 @@ impl Timing {
         let width = bundle.features().width();
         let rows = probe_rows(ROWS_MAX * width);
         let mut scorer = bundle.scorer(ROWS_MAX);
-        let mut scores = vec![0.0; ROWS_MAX];
+        let mut places = vec![0.0; ROWS_MAX];
         let mut of = |count: usize| {
             let mut first = 0;
             median_us(count, || {
                 // Another row each time: one alone would have every branch foreseen.
                 first = if first + 2 * count > ROWS_MAX { 0 } else { first + count };
                 let rows = rows.get(first * width..(first + count) * width).unwrap_or_default();
-                scorer.score(rows, scores.get_mut(..count).unwrap_or_default());
+                scorer.score(rows, places.get_mut(..count).unwrap_or_default());
             })
         };
         let (one_us, of_64_us, of_1024_us) = (of(1), of(64), of(ROWS_MAX));

@@ -203,6 +203,9 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
     lines.extend(now.left_out.iter().map(|why| format!("the shadow model is left out until a reload: {why}")));
     lines.extend(now.lineup.shadow().and_then(|shadow| beside::warning(shadow)));
     lines.extend(now.reload.iter().flat_map(Report::warnings));
+    lines.extend(
+        now.lineup.bundle().notes().iter().map(|note| format!("model {}: {note}", now.lineup.bundle().label())),
+    );
     lines.extend(super::clock::warnings());
     lines.extend(view.tight.clone());
     if stats.set_aside > 0 {

@@ -100,7 +100,11 @@ fn title(command: &Command) -> String {
 /// `verdictd check [--config FILE] [--json]`, as roff.
 fn synopsis(command: &Command) -> String {
     let mut parts = vec![bold(command.get_bin_name().unwrap_or(command.get_name()))];
-    let is_builtin = |arg: &&Arg| !["help", "version"].contains(&arg.get_id().as_str());
+    // By what they do: `model pack` has a --version of its own.
+    let is_builtin = |arg: &&Arg| {
+        use clap::ArgAction::{Help, HelpLong, HelpShort, Version};
+        !matches!(arg.get_action(), Help | HelpShort | HelpLong | Version)
+    };
     for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()).filter(is_builtin) {
         let value = || {
             let names = arg.get_value_names().unwrap_or_default();

@@ -6,14 +6,20 @@
 What holds: every number within 1e-6, or 1e-5 of its size; every leaf the same; what is not finite is null; what cannot
 be supported is refused by the name in meta.json. Where ONNX Runtime answers for a row and the library says a little
 less or more, an answer no further from the library's than ONNX Runtime's is as good. Of rows with numbers beyond 1e15 a
-graph of sums in f32 overflows in whatever order it adds up: what differs there is counted and shown, no more. Uses
-Python's own library only.
+graph of sums in f32 overflows in whatever order it adds up: what differs there is counted and shown, no more.
+
+A file of several numbers, of which none is known to be the score, is asked in a bundle that chooses one; a file of
+LightGBM or XGBoost is asked for its margins in a bundle too. Uses Python's own library only.
 """
 
+import hashlib
 import json
 import math
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -30,30 +36,30 @@ def number(value):
     return value
 
 
-def difference(got, expected):
+def difference(got, expected, absolute=ABSOLUTE):
     """0 where equal, infinity where not comparable, otherwise how far apart in units of what is allowed."""
     got, expected = number(got), number(expected)
     if isinstance(got, str) or isinstance(expected, str):
         return 0.0 if str(got) == str(expected) else math.inf
     if got is None or expected is None:
         return 0.0 if got is expected else math.inf
-    apart = abs(got - expected)
-    return apart / max(ABSOLUTE, RELATIVE * abs(expected))
+    return abs(got - expected) / max(absolute, RELATIVE * abs(expected))
 
 
-def apart(got, expected, native):
+def apart(got, expected, native, absolute):
     """The same; `native` is what the library said where the expected answer is not its own, or None."""
-    found = difference(got, expected)
+    found = difference(got, expected, absolute)
     if found <= 1 or native is None or not all(isinstance(v, (int, float)) for v in (got, expected, native)):
         return found
     rounding = abs(expected - native)
     if rounding <= ROUNDING * max(1.0, abs(native)):
-        found = min(found, abs(got - native) / max(ABSOLUTE, RELATIVE * abs(native), rounding))
+        found = min(found, abs(got - native) / max(absolute, RELATIVE * abs(native), rounding))
     return found
 
 
 class Outcome:
-    def __init__(self):
+    def __init__(self, absolute):
+        self.absolute = absolute
         self.worst, self.where, self.bad, self.extreme, self.missing = 0.0, "", 0, 0, set()
         self.leaves = None
 
@@ -78,7 +84,7 @@ def compare_row(row, got, expected, outcome, extreme):
     wrong = False
     if "score" in expected:
         if "score" in got:
-            wrong |= outcome.note(difference_of_score(got, expected), f"row {row} score: {got['score']}, not {expected['score']}", extreme)
+            wrong |= outcome.note(difference_of_score(got, expected, outcome.absolute), f"row {row} score: {got['score']}, not {expected['score']}", extreme)
         else:
             wrong |= outcome.note(math.inf, f"row {row}: {json.dumps(got)[:160]}", extreme)
     numbers = [v for values in expected.get("outputs", {}).values() for v in values]
@@ -93,7 +99,7 @@ def compare_row(row, got, expected, outcome, extreme):
             # The label of what is not a number is anybody's guess.
             if undecided and (isinstance(b, (str, int)) and b not in ("inf", "-inf")):
                 continue
-            wrong |= outcome.note(apart(a, b, native), f"row {row} {name}[{n}]: {a}, not {b}", extreme)
+            wrong |= outcome.note(apart(a, b, native, outcome.absolute), f"row {row} {name}[{n}]: {a}, not {b}", extreme)
     if "leaves" in expected:
         mine = got.get("leaves")
         if mine is None:
@@ -106,9 +112,9 @@ def compare_row(row, got, expected, outcome, extreme):
     outcome.bad += wrong
 
 
-def difference_of_score(got, expected):
+def difference_of_score(got, expected, absolute):
     native = [values for name, values in expected.get("native", {}).items() if len(values) and isinstance(values[-1], float)]
-    return apart(got["score"], expected["score"], native[-1][-1] if native and len(native[-1]) <= 2 else None)
+    return apart(got["score"], expected["score"], native[-1][-1] if native and len(native[-1]) <= 2 else None, absolute)
 
 
 def is_extreme(cells):
@@ -121,13 +127,65 @@ def is_extreme(cells):
     return any(big(cell) for cell in cells)
 
 
+def bundle(folder, meta, file, into, choice):
+    """A bundle of the file in the folder `into`: a feature a column, and what `choice` says of the score."""
+    names = (folder / "rows.csv").read_text().splitlines()[0].split(",")
+    beside = [path for path in folder.iterdir() if path.name.startswith(file + ".")]
+    digest = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in [folder / file, *beside]}
+    for path in digest:
+        shutil.copy(path, into)
+    format = {"onnx": "onnx", "txt": "lightgbm"}.get(file.rsplit(".")[-1], "xgboost")
+    lines = [f'name = "{meta["kind"]}"', 'version = "1"', f'format = "{format}"', f'file = "{file}"', f'sha256 = "{digest[folder / file]}"']
+    lines += [f"{key} = {json.dumps(value)}" for key, value in choice.items()]
+    lines += ["[decision]", "block = 0.9", 'otherwise = "allow"', 'fallback = "review"']
+    if beside:
+        lines += ["[files]", *(f'"{path.name}" = "{digest[path]}"' for path in beside)]
+    for name in names:
+        lines += ["[[feature]]", f"name = {json.dumps(name, ensure_ascii=False)}", f"from = {json.dumps('/' + name, ensure_ascii=False)}", 'missing = "nan"']
+    (Path(into) / "model.toml").write_text("\n".join(lines) + "\n")
+    return ["--bundle", str(into)]
+
+
+def scored(program, where, folder, *options):
+    return subprocess.run([program, "score", "--rows", *where, *options, str(folder / "rows.csv")], capture_output=True, text=True, timeout=120)
+
+
+def scored_by_choice(program, folder, meta, file, expected, refusal, *options):
+    """Asked for the first number of an output, since the file alone does not say which is the score."""
+    named = re.search(r'output "([^"]*)" has', refusal)
+    outputs = [name for name, values in expected.get("outputs", {}).items() if name and not isinstance(values[0], str)]
+    choice = {"output": named[1] if named else outputs[-1]}
+    if len(expected["outputs"].get(choice["output"], [0, 0])) > 1:
+        choice["class"] = 0
+    with tempfile.TemporaryDirectory() as into:
+        return scored(program, bundle(folder, meta, file, into, choice), folder, *options)
+
+
+def margins(program, folder, meta, file, expected):
+    """What is wrong with the margins of a library's own file, or None."""
+    if "margin" not in expected[0] or len(expected[0]["margin"]) != 1 or file == "model.toml":
+        return None
+    with tempfile.TemporaryDirectory() as into:
+        ran = scored(program, bundle(folder, meta, file, into, {"score": "margin"}), folder)
+    if ran.returncode:
+        return f"margins: {(ran.stderr.strip().splitlines() or [''])[-1]}"
+    for n, (line, row) in enumerate(zip(ran.stdout.splitlines(), expected)):
+        got = json.loads(line).get("score")
+        if difference(got, row["margin"][0]) > 1:
+            return f"row {n} margin: {got}, not {row['margin'][0]}"
+    return None
+
+
 def check(folder, meta, file, program):
     """(holds, what to show) of one file."""
     where = ["--bundle", str(folder)] if file == "model.toml" else ["--model", str(folder / file)]
     with (folder / "expected.ndjson").open() as lines:
         expected = [json.loads(line) for line in lines]
     leaves = ["--leaves"] if expected and "leaves" in expected[0] else []
-    ran = subprocess.run([program, "score", "--rows", *where, *leaves, str(folder / "rows.csv")], capture_output=True, text=True, timeout=120)
+    ran = scored(program, where, folder, *leaves)
+    chosen = ran.returncode == 1 and re.search(r": (class|output): ", ran.stderr)
+    if chosen:
+        ran = scored_by_choice(program, folder, meta, file, expected[0], ran.stderr, *leaves)
     said = (ran.stderr.strip().splitlines() or [""])[-1][:300]
     must, may = meta.get("must-refuse"), meta.get("may-refuse")
     if ran.returncode < 0 or ran.returncode == 70:
@@ -149,18 +207,20 @@ def check(folder, meta, file, program):
         return False, f"{len(got)} answers to {len(expected)} rows"
     graph = file.endswith(".onnx") and not any("TreeEnsemble" in operator for operator in meta.get("operators", []))
     rows = (folder / "rows.csv").read_text().splitlines()[1:]
-    outcome = Outcome()
+    outcome = Outcome(meta.get("absolute", ABSOLUTE))
     for n, (mine, theirs) in enumerate(zip(got, expected)):
         compare_row(n, mine, theirs, outcome, (graph or file == "model.toml") and is_extreme(rows[n].split(",")))
-    notes = [f"worst {outcome.worst * ABSOLUTE:.1e}"] if math.isfinite(outcome.worst) else []
+    notes = [f"worst {outcome.worst * outcome.absolute:.1e}"] if math.isfinite(outcome.worst) else []
     notes += ["same leaves"] if outcome.leaves else []
+    notes += ["in a bundle that chooses"] if chosen else []
     notes += [f"{outcome.extreme} beyond 1e15"] if outcome.extreme else []
     notes += [f"by library {meta['native-rows']} of {meta['rows']}"] if "native-rows" in meta else []
     if outcome.missing:
         return False, f"not there: {', '.join(sorted(outcome.missing))}"
     if outcome.bad:
         return False, f"{outcome.bad} of {len(got)} rows; {outcome.where}"
-    return True, ", ".join(notes)
+    wrong = margins(program, folder, meta, file, expected)
+    return wrong is None, wrong or ", ".join(notes)
 
 
 def main():

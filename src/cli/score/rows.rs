@@ -186,7 +186,10 @@ fn columns(header: &csv::ByteRecord, names: &[String]) -> Result<Vec<usize>, Fai
     if !any_known && (header.iter().all(made_up) || names.iter().all(|name| is_generic(name))) {
         return positions(header.len(), names.len());
     }
-    let shown = |cell: &[u8]| String::from_utf8_lossy(cell).into_owned();
+    let shown = |cell: &[u8]| match String::from_utf8_lossy(cell) {
+        name if name.trim().is_empty() => "a column without a name (an index?)".to_owned(),
+        name => name.into_owned(),
+    };
     let missing: Vec<String> =
         names.iter().filter(|name| !header.iter().any(|cell| cell == name.as_bytes())).cloned().collect();
     let extra: Vec<String> = header.iter().filter(|cell| !known(cell)).map(shown).collect();

@@ -1,4 +1,4 @@
-//! AVX2 and FMA: 8 outputs a register; 4 rows by 2 panels at once, single rows by up to 8 panels.
+//! AVX2 and FMA: 8 outputs a register; 6 or 4 rows by 2 panels at once, single rows by up to 8 panels.
 
 use super::{Fused, LANE, Lane, Packed};
 use std::arch::x86_64::{
@@ -7,8 +7,11 @@ use std::arch::x86_64::{
     _mm256_mul_ps, _mm256_set1_ps, _mm256_setzero_ps, _mm256_store_ps,
 };
 
-/// Rows worked on together: each weight is loaded once for all of them.
-const ROWS: usize = 4;
+/// Rows worked on together: each weight is loaded once for all of them. By two panels they are twelve sums, which with
+/// two weights and a value fill the sixteen registers.
+const ROWS: usize = 6;
+/// The same of what is left, where there are as many.
+const ROWS_LEFT: usize = 4;
 
 /// The lengths of all slices have been checked by `Packed::check`; the pointers below stay within them.
 #[target_feature(enable = "avx2,fma")]
@@ -21,16 +24,14 @@ pub fn run(layer: &Packed, x: &[Lane], rows: usize, y: &mut [Lane]) {
     }
     let panels = layer.output_lanes();
     let whole = rows - rows % ROWS;
-    let mut panel = 0;
-    // Panels outside, rows inside: two panels' weights stay in the first-level cache for all rows.
-    while whole > 0 && panel < panels {
-        let two = panel + 2 <= panels;
-        for row in (0..whole).step_by(ROWS) {
-            if two { block::<ROWS, 2>(layer, x, y, row, panel) } else { block::<ROWS, 1>(layer, x, y, row, panel) }
-        }
-        panel += if two { 2 } else { 1 };
+    if whole > 0 {
+        strips::<ROWS>(layer, x, y, 0, whole);
     }
-    for row in whole..rows {
+    let half = if rows - whole >= ROWS_LEFT { whole + ROWS_LEFT } else { whole };
+    if half > whole {
+        strips::<ROWS_LEFT>(layer, x, y, whole, half);
+    }
+    for row in half..rows {
         let mut panel = 0;
         while panel < panels {
             panel += match panels - panel {
@@ -51,6 +52,19 @@ pub fn run(layer: &Packed, x: &[Lane], rows: usize, y: &mut [Lane]) {
                     1
                 }
             };
+        }
+    }
+}
+
+/// Rows `from..to`, R at once. Panels outside, rows inside: two panels' weights stay in the first-level cache for all.
+#[inline]
+#[target_feature(enable = "avx2,fma")]
+fn strips<const R: usize>(layer: &Packed, x: &[Lane], y: &mut [Lane], from: usize, to: usize) {
+    let panels = layer.output_lanes();
+    for panel in (0..panels).step_by(2) {
+        let two = panel + 2 <= panels;
+        for row in (from..to).step_by(R) {
+            if two { block::<R, 2>(layer, x, y, row, panel) } else { block::<R, 1>(layer, x, y, row, panel) }
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::super::trees::Objective;
 use super::super::trees::forest::{TARGETS_MAX, WIDTH_MAX};
 use super::{Lines, objective};
+use std::collections::BTreeSet;
 
 /// What they tell.
 pub struct Header {
@@ -19,6 +20,18 @@ pub struct Header {
     /// From `tree_sizes`.
     pub trees: Option<usize>,
 }
+
+/// Lines that count, each at most once.
+const ONCE: [&str; 8] = [
+    "version",
+    "num_class",
+    "num_tree_per_iteration",
+    "max_feature_idx",
+    "objective",
+    "feature_names",
+    "feature_infos",
+    "tree_sizes",
+];
 
 impl Header {
     /// Reads up to the first tree, leaving `lines` before it.
@@ -38,6 +51,7 @@ impl Header {
         };
         let mut version = None;
         let mut classes = 1;
+        let mut seen = BTreeSet::new();
         loop {
             if lines.rest.starts_with("Tree=") || lines.rest.starts_with("end of trees") {
                 break;
@@ -47,6 +61,9 @@ impl Header {
             };
             let (key, value) = line.split_once('=').unwrap_or((line, ""));
             let at = |what: String| format!("line {}: {key}: {what}", lines.line);
+            if ONCE.contains(&key) && !seen.insert(key) {
+                return Err(at("it is there twice".to_owned()));
+            }
             match key {
                 "version" => version = Some(value),
                 "num_class" => classes = count(value, TARGETS_MAX).map_err(at)?,

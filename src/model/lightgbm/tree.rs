@@ -68,22 +68,26 @@ impl<'a> Block<'a> {
             let Some((key, value)) = line.split_once('=') else {
                 return Err(format!("line {}: expected key=value, found {:?}", lines.line, head(line)));
             };
-            match key {
-                "num_leaves" => block.num_leaves = value,
-                "num_cat" => block.num_cat = value,
-                "split_feature" => block.split_feature = value,
-                "threshold" => block.threshold = value,
-                "decision_type" => block.decision_type = value,
-                "left_child" => block.left_child = value,
-                "right_child" => block.right_child = value,
-                "leaf_value" => block.leaf_value = value,
-                "leaf_count" => block.leaf_count = value,
-                "internal_count" => block.internal_count = value,
-                "cat_boundaries" => block.cat_boundaries = value,
-                "cat_threshold" => block.cat_threshold = value,
-                "is_linear" => block.is_linear = value,
-                _ => {}
+            let slot = match key {
+                "num_leaves" => &mut block.num_leaves,
+                "num_cat" => &mut block.num_cat,
+                "split_feature" => &mut block.split_feature,
+                "threshold" => &mut block.threshold,
+                "decision_type" => &mut block.decision_type,
+                "left_child" => &mut block.left_child,
+                "right_child" => &mut block.right_child,
+                "leaf_value" => &mut block.leaf_value,
+                "leaf_count" => &mut block.leaf_count,
+                "internal_count" => &mut block.internal_count,
+                "cat_boundaries" => &mut block.cat_boundaries,
+                "cat_threshold" => &mut block.cat_threshold,
+                "is_linear" => &mut block.is_linear,
+                _ => continue,
+            };
+            if !slot.is_empty() {
+                return Err(format!("line {}: {key} is there twice", lines.line));
             }
+            *slot = value;
         }
         Ok(block)
     }

@@ -59,21 +59,9 @@ impl Plan {
         Self { kernel, width, last: at, lanes: most, stages }
     }
 
-    /// Columns of a row.
-    #[must_use]
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
     #[must_use]
     pub fn kernel(&self) -> Kernel {
         self.kernel
-    }
-
-    /// Numbers that the last layer gives for a row.
-    #[must_use]
-    pub fn outputs(&self) -> usize {
-        self.last
     }
 
     /// What runs, a line a step.

@@ -15,10 +15,10 @@ use super::tensor::{Data, Kind, Tensor, TensorType};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Elements and operations that folding may take.
-const FOLD_WORK_MAX: u64 = 1 << 32;
-/// The same of one run of a program.
-const RUN_WORK_MAX: u64 = 1 << 34;
+/// Elements and operations that folding may take: a second or two.
+const FOLD_WORK_MAX: u64 = 1 << 30;
+/// The same of one run of a program: a dense layer of 4,096 by 4,096 for 64 rows.
+const RUN_WORK_MAX: u64 = 1 << 30;
 
 /// What is known of a value.
 #[derive(Clone, Debug)]

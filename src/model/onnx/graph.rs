@@ -24,6 +24,8 @@ pub struct Input {
     pub kind: Kind,
     /// None where the file states no shape.
     pub dims: Option<Vec<Dim>>,
+    /// The keys of a map, which are its columns; empty for a tensor.
+    pub keys: Vec<String>,
 }
 
 /// What the import makes of a file.

@@ -9,7 +9,7 @@ use super::error::{Error, shown};
 use super::graph::{Dim, Graph, Input, place};
 use super::op::{Attribute, Context, Node};
 use super::survey::NODES_MAX;
-use super::{proto, weights};
+use super::{ml, proto, weights};
 use bytes::Bytes;
 use prost::Message;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -50,9 +50,14 @@ pub fn import(
             return Err(Error(format!("two constants are named '{}'", shown(&name))));
         }
     }
+    let mut maps = Vec::new();
     for value in graph.input {
         if value.name.as_ref().is_some_and(|name| made.constants.contains_key(name)) {
             continue;
+        }
+        let map = value.r#type.as_ref().and_then(|of| of.value.as_ref());
+        if matches!(map, Some(proto::r#type::Value::MapType(_))) {
+            maps.push(made.inputs.len());
         }
         made.inputs.push(input(value)?);
     }
@@ -72,6 +77,11 @@ pub fn import(
     let mut reader = Reader { functions: &functions, dir, context, nodes: Vec::new(), calls: 0 };
     reader.nodes(graph.node, &versions, &Scope { names, ..Scope::default() })?;
     made.nodes = reader.nodes;
+    for at in maps {
+        if let Some(input) = made.inputs.get_mut(at) {
+            columns_of_map(input, &made.nodes)?;
+        }
+    }
     if let Some(name) = outputs.iter().find(|name| !made.outputs.contains(name)) {
         return Err(Error(format!("no output '{}'; there are {}", shown(name), quoted(&made.outputs))));
     }
@@ -127,6 +137,12 @@ fn input(value: proto::ValueInfo) -> Result<Input, Error> {
     let at = |what: &str| Error(format!("input '{}': {what}", shown(&name)));
     let tensor = match value.r#type.and_then(|of| of.value) {
         Some(proto::r#type::Value::TensorType(tensor)) => tensor,
+        Some(proto::r#type::Value::MapType(map)) => {
+            let of = map.value_type.and_then(|of| of.tensor_type).and_then(|tensor| tensor.elem_type);
+            let kind = weights::kind(of.unwrap_or_default()).map_err(|error| at(&error.0))?;
+            // How wide it is stands in the node that reads it.
+            return Ok(Input { name, kind, dims: Some(Vec::new()), keys: Vec::new() });
+        }
         Some(_) => return Err(at("expected a tensor")),
         None => return Err(at("the model does not say its type")),
     };
@@ -138,7 +154,23 @@ fn input(value: proto::ValueInfo) -> Result<Input, Error> {
         _ => Dim::Open,
     };
     let dims = tensor.shape.map(|shape| shape.dim.iter().map(dim).collect());
-    Ok(Input { name, kind, dims })
+    Ok(Input { name, kind, dims, keys: Vec::new() })
+}
+
+/// Makes columns of a map: the vocabulary of the one `DictVectorizer` that reads it.
+fn columns_of_map(input: &mut Input, nodes: &[Node]) -> Result<(), Error> {
+    let at = |what: String| Error(format!("input '{}': {what}", shown(&input.name)));
+    let mut readers = nodes.iter().filter(|node| node.inputs.contains(&input.name));
+    let (reader, more) = (readers.next(), readers.next());
+    let reader = reader.filter(|node| node.domain == ml::DOMAIN && node.op == "DictVectorizer" && more.is_none());
+    let reader = reader.ok_or_else(|| at("expected a map to be read by one DictVectorizer alone".to_owned()))?;
+    if !input.kind.is_number() {
+        return Err(at(format!("expected a map of numbers, found one of {}", input.kind)));
+    }
+    let keys = ml::dictionary_columns(reader).map_err(|error| at(error.0))?;
+    input.dims = Some(vec![Dim::Open, Dim::Fixed(keys.len())]);
+    input.keys = keys;
+    Ok(())
 }
 
 /// What the names and attributes of a function's nodes stand for; of the model's own nodes, nothing.

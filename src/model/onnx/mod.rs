@@ -23,6 +23,8 @@ mod program;
 mod proto;
 mod survey;
 pub mod tensor;
+#[cfg(test)]
+mod tests;
 mod weights;
 mod wire;
 

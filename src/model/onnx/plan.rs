@@ -13,7 +13,9 @@ use super::tensor::{Data, Kind, TensorType, View};
 use super::{Error, compile, import, probe, proto, survey};
 use bytes::Bytes;
 use prost::Message;
+use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Numbers of rows that an open graph is compiled for.
 const BLOCKS: [usize; 3] = [1, 8, 64];
@@ -99,7 +101,6 @@ pub fn load(bytes: Bytes, dir: Option<&Path>, options: &Options) -> Result<Plan,
     let model = proto::Model::decode(bytes).map_err(|error| Error(format!("not an ONNX model: {error}")))?;
     let files = beside(&model);
     let mut graph = import::import(model, dir, &options.outputs, &mut context)?;
-    context.give(decoded);
     compile::fold(&mut graph, &mut context)?;
     graph.order()?;
     Ok(Plan { files, ..build(&graph, options, context)? })
@@ -173,7 +174,7 @@ fn build(graph: &Graph, options: &Options, mut context: Context) -> Result<Plan,
         notes,
         files: Vec::new(),
     };
-    plan.bytes = options.bytes.saturating_sub(context.left()).saturating_add(plan.dictionary.bytes());
+    plan.bytes = plan.held();
     Ok(plan)
 }
 
@@ -247,7 +248,11 @@ fn spec(result: &super::program::Result) -> OutputSpec {
 
 fn columns(inputs: &[Input], widths: &[(Kind, usize)]) -> Vec<Column> {
     let of = |(input, (kind, width)): (&Input, &(Kind, usize))| {
-        let name = |n: usize| if *width == 1 { input.name.clone() } else { format!("{}[{n}]", input.name) };
+        let name = |n: usize| match input.keys.get(n) {
+            Some(key) if input.keys.len() == *width => key.clone(),
+            _ if *width == 1 => input.name.clone(),
+            _ => format!("{}[{n}]", input.name),
+        };
         (0..*width).map(|n| Column { name: name(n), kind: *kind }).collect::<Vec<_>>()
     };
     inputs.iter().zip(widths).flat_map(of).collect()
@@ -309,10 +314,28 @@ impl Plan {
         program.steps.iter().map(line).collect()
     }
 
-    /// Bytes of weights, tables and constants, counted from above.
+    /// Bytes of weights, tables and constants.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Each constant once, and each table: what a step of one program shares with that of another is of one size.
+    fn held(&self) -> usize {
+        let mut bytes = self.dictionary.bytes();
+        let mut seen = HashSet::new();
+        let last: Vec<usize> =
+            self.programs.last().map(|p| p.steps.iter().map(|step| step.op.bytes()).collect()).unwrap_or_default();
+        bytes += last.iter().sum::<usize>();
+        for program in &self.programs {
+            bytes += program.steps.len() * size_of::<super::program::Step>();
+            for constant in &program.constants {
+                bytes += if seen.insert(Arc::as_ptr(constant)) { constant.bytes() } else { 0 };
+            }
+            let own = program.steps.iter().map(|step| step.op.bytes()).zip(&last);
+            bytes += own.filter(|(own, last)| own != *last).map(|(own, _)| own).sum::<usize>();
+        }
+        bytes
     }
 
     /// Bytes of [`Self::scratch`].

@@ -9,6 +9,12 @@ use super::tensor::{Data, View};
 
 /// Rounds, each with other rows.
 const ROUNDS: u64 = 3;
+/// Work of a program from which one round is enough: it takes a second.
+const LONG_WORK: u64 = 1 << 26;
+
+fn rounds(program: &Program) -> u64 {
+    if program.work() > LONG_WORK { 1 } else { ROUNDS }
+}
 
 /// Numbers that look like features: some small, some integers, some negative, some large or missing.
 fn number(seed: u64) -> f64 {
@@ -86,7 +92,7 @@ pub fn same(one: &Program, many: &Program) -> Result<(), String> {
     }
     let (mut alone, mut beside) = (one.state(), many.state());
     let (mut expected, mut found) = (Vec::new(), Vec::new());
-    for round in 0..ROUNDS {
+    for round in 0..rounds(many) {
         let seed = |row: usize| round * 10_007 + row as u64;
         for row in 0..many.rows {
             prepare(many, &mut beside, row, seed(row));
@@ -112,7 +118,7 @@ pub fn same(one: &Program, many: &Program) -> Result<(), String> {
 pub fn apart(program: &Program) -> Result<(), String> {
     let mut state = program.state();
     let (mut expected, mut found) = (Vec::new(), Vec::new());
-    for round in 0..ROUNDS {
+    for round in 0..rounds(program) {
         let last = program.rows.saturating_sub(1);
         for row in 0..program.rows {
             prepare(program, &mut state, row, if row == 0 { round } else { 100 + row as u64 });

@@ -183,6 +183,19 @@ pub mod r#type {
         #[prost(message, optional, tag = "2")]
         pub shape: ::core::option::Option<super::Shape>,
     }
+    /// What a map's values are, as far as they are tensors.
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub struct OfValue {
+        #[prost(message, optional, tag = "1")]
+        pub tensor_type: ::core::option::Option<OfTensor>,
+    }
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub struct OfMap {
+        #[prost(int32, optional, tag = "1")]
+        pub key_type: ::core::option::Option<i32>,
+        #[prost(message, optional, tag = "2")]
+        pub value_type: ::core::option::Option<OfValue>,
+    }
     #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Value {
         #[prost(message, tag = "1")]
@@ -190,7 +203,7 @@ pub mod r#type {
         #[prost(message, tag = "4")]
         SequenceType(super::Skipped),
         #[prost(message, tag = "5")]
-        MapType(super::Skipped),
+        MapType(OfMap),
         #[prost(message, tag = "8")]
         SparseTensorType(super::Skipped),
         #[prost(message, tag = "9")]

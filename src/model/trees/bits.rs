@@ -15,6 +15,7 @@
 
 use super::cuts::Cuts;
 use super::forest::{Forest, Node, Split, ZERO};
+use super::isa::Instructions;
 use super::order::Order;
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -195,17 +196,16 @@ impl<M: Mask, const L: usize> Bits<M, L> {
             + self.singles.len() * size_of::<Single<M>>()
     }
 
-    /// What is left of each tree's leaves for a row of these classes; `codes` has room for one a column.
+    /// What is left of each tree's leaves for a row of these classes; `codes` and `picks` have room for one a column.
     #[inline(always)]
-    pub fn masks(&self, classes: &[u32], codes: &mut [u16]) -> Row<M, L> {
-        let mut masks = Row([M::ALL; L]);
-        for (column, code) in self.columns.iter().zip(codes.iter_mut()) {
+    pub fn masks<I: Instructions>(&self, classes: &[u32], codes: &mut [u16], picks: &mut [u32]) -> Row<M, L> {
+        let picks = &mut picks[..self.columns.len()];
+        for (column, (code, pick)) in self.columns.iter().zip(codes.iter_mut().zip(picks.iter_mut())) {
             *code = self.codes[column.codes as usize + classes[column.rank as usize] as usize];
-            let row = &self.rows[column.rows as usize + (*code >> self.shift) as usize];
-            for (mask, and) in masks.0.iter_mut().zip(&row.0) {
-                *mask &= *and;
-            }
+            *pick = column.rows + u32::from(*code >> self.shift);
         }
+        // SAFETY: the kernel runs only where its instructions were detected.
+        let mut masks = unsafe { I::and(&self.rows, picks, Row([M::ALL; L])) };
         let low = (1_u16 << self.shift) - 1;
         if low > 0 {
             for (column, code) in self.columns.iter().zip(codes.iter()) {

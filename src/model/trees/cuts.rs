@@ -127,6 +127,10 @@ pub trait Cell: Copy + PartialOrd + Default + Send + Sync + std::fmt::Debug + 's
     const ZERO: Self;
     fn of(x: f64) -> Self;
     fn wide(self) -> f64;
+    /// A number above -∞ that holds a whole one below 2^31.
+    fn number(number: u32) -> Self;
+    /// The whole number that it holds.
+    fn as_number(self) -> u32;
     fn is_nan(self) -> bool;
     /// At most 1e-35 in magnitude.
     fn is_zero(self) -> bool;
@@ -143,6 +147,14 @@ impl Cell for f32 {
     #[inline(always)]
     fn wide(self) -> f64 {
         f64::from(self)
+    }
+    fn number(number: u32) -> Self {
+        // Below infinity's bits: there are fewer leaves than NODES_MAX.
+        f32::from_bits(number)
+    }
+    #[inline(always)]
+    fn as_number(self) -> u32 {
+        self.to_bits()
     }
     #[inline(always)]
     fn is_nan(self) -> bool {
@@ -165,6 +177,14 @@ impl Cell for f64 {
     #[inline(always)]
     fn wide(self) -> f64 {
         self
+    }
+    fn number(number: u32) -> Self {
+        f64::from_bits(u64::from(number))
+    }
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation)] // it came from a u32
+    fn as_number(self) -> u32 {
+        self.to_bits() as u32
     }
     #[inline(always)]
     fn is_nan(self) -> bool {

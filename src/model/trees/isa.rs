@@ -16,8 +16,41 @@ pub enum Isa {
 
 /// A kernel with its arguments. `work` must be `#[inline(always)]`: only so is it compiled for the set of
 /// instructions that calls it.
-pub trait Work {
-    fn work(self);
+pub(super) trait Work {
+    fn work<I: Instructions>(self);
+}
+
+/// Bytes of a row of masks.
+pub(super) const ROW: usize = 256;
+
+/// What is written by hand for a set of instructions, because compilers do not see it.
+pub(super) trait Instructions {
+    /// The AND of those of `rows` that are picked. R has [`ROW`] bytes, aligned to 64, and is any bits; a pick that
+    /// is not there counts for nothing.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    unsafe fn and<R: Copy>(rows: &[R], picks: &[u32], all: R) -> R;
+}
+
+struct Plain;
+
+impl Instructions for Plain {
+    #[inline(always)]
+    unsafe fn and<R: Copy>(rows: &[R], picks: &[u32], all: R) -> R {
+        const { assert!(size_of::<R>() == ROW && align_of::<R>() >= 8) };
+        let mut sum = all;
+        // SAFETY: R has the size of 32 words and is aligned as these are.
+        let words = unsafe { &mut *(&raw mut sum).cast::<[u64; ROW / 8]>() };
+        for row in picks.iter().filter_map(|pick| rows.get(*pick as usize)) {
+            // SAFETY: as above.
+            let row = unsafe { &*(&raw const *row).cast::<[u64; ROW / 8]>() };
+            for (word, and) in words.iter_mut().zip(row) {
+                *word &= *and;
+            }
+        }
+        sum
+    }
 }
 
 impl Isa {
@@ -64,7 +97,7 @@ impl Isa {
     /// Only a set out of [`Self::available`] may be used: the plan makes sure of it.
     pub(super) fn run(self, work: impl Work) {
         match self {
-            Self::Portable => work.work(),
+            Self::Portable => work.work::<Plain>(),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the plan takes this set only where it was detected.
             Self::Avx2 => unsafe { avx2(work) },
@@ -78,11 +111,73 @@ impl Isa {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 fn avx2(work: impl Work) {
-    work.work();
+    work.work::<x86::Avx2>();
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512vpopcntdq")]
 fn avx512(work: impl Work) {
-    work.work();
+    work.work::<x86::Avx512>();
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{Instructions, ROW};
+    use std::arch::x86_64::{
+        __m256i, __m512i, _mm256_and_si256, _mm256_load_si256, _mm256_store_si256, _mm512_and_si512, _mm512_load_si512,
+        _mm512_store_si512,
+    };
+
+    pub struct Avx2;
+    pub struct Avx512;
+
+    impl Instructions for Avx2 {
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        unsafe fn and<R: Copy>(rows: &[R], picks: &[u32], all: R) -> R {
+            const REGISTERS: usize = ROW / size_of::<__m256i>();
+            const { assert!(size_of::<R>() == ROW && align_of::<R>() >= align_of::<__m256i>()) };
+            let mut sum = all;
+            // SAFETY: R has the bytes and the alignment of eight registers, and any bits are one.
+            unsafe {
+                let out: *mut __m256i = (&raw mut sum).cast();
+                let mut sums: [__m256i; REGISTERS] = std::array::from_fn(|n| _mm256_load_si256(out.add(n)));
+                for row in picks.iter().filter_map(|pick| rows.get(*pick as usize)) {
+                    let row: *const __m256i = (&raw const *row).cast();
+                    for (n, sum) in sums.iter_mut().enumerate() {
+                        *sum = _mm256_and_si256(*sum, _mm256_load_si256(row.add(n)));
+                    }
+                }
+                for (n, sum) in sums.iter().enumerate() {
+                    _mm256_store_si256(out.add(n), *sum);
+                }
+            }
+            sum
+        }
+    }
+
+    impl Instructions for Avx512 {
+        #[inline]
+        #[target_feature(enable = "avx512f")]
+        unsafe fn and<R: Copy>(rows: &[R], picks: &[u32], all: R) -> R {
+            const REGISTERS: usize = ROW / size_of::<__m512i>();
+            const { assert!(size_of::<R>() == ROW && align_of::<R>() >= align_of::<__m512i>()) };
+            let mut sum = all;
+            // SAFETY: R has the bytes and the alignment of four registers, and any bits are one.
+            unsafe {
+                let out: *mut __m512i = (&raw mut sum).cast();
+                let mut sums: [__m512i; REGISTERS] = std::array::from_fn(|n| _mm512_load_si512(out.add(n)));
+                for row in picks.iter().filter_map(|pick| rows.get(*pick as usize)) {
+                    let row: *const __m512i = (&raw const *row).cast();
+                    for (n, sum) in sums.iter_mut().enumerate() {
+                        *sum = _mm512_and_si512(*sum, _mm512_load_si512(row.add(n)));
+                    }
+                }
+                for (n, sum) in sums.iter().enumerate() {
+                    _mm512_store_si512(out.add(n), *sum);
+                }
+            }
+            sum
+        }
+    }
 }

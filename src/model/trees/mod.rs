@@ -19,6 +19,7 @@ mod objective;
 mod order;
 mod plan;
 mod run;
+mod shap;
 mod tables;
 mod walk;
 
@@ -32,4 +33,5 @@ pub use linear::Linear;
 pub use native::{Body, Kind, Native, are_generic};
 pub use objective::Objective;
 pub use plan::{Options, TreePlan, TreeScratch, Way};
+pub use shap::{BaselineScratch, BaselineShap, PathScratch, PathShap};
 pub use walk::naive;

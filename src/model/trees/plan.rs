@@ -31,7 +31,7 @@ pub enum Way {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { isa: Isa::best(), way: Way::Cheapest, rows_bytes: 384 << 10 }
+        Self { isa: Isa::best(), way: Way::Cheapest, rows_bytes: 4 << 20 }
     }
 }
 
@@ -62,6 +62,7 @@ pub struct TreeScratch {
     pub(super) rows: usize,
     pub(super) classes: Vec<u32>,
     pub(super) codes: Vec<u16>,
+    pub(super) picks: Vec<u32>,
     pub(super) leaves: Vec<u32>,
     pub(super) cells: Buffer,
     pub(super) sums: Buffer,
@@ -187,8 +188,8 @@ impl TreePlan {
     }
 
     fn each(&self, rows: &[f64], scratch: &mut TreeScratch, out: &mut [f64], ids: Option<&mut [u32]>) {
-        let TreeScratch { rows: most, classes, codes, leaves, cells, sums } = scratch;
-        let buffers = &mut Buffers { most: *most, classes, codes, leaves };
+        let TreeScratch { rows: most, classes, codes, picks, leaves, cells, sums } = scratch;
+        let buffers = &mut Buffers { most: *most, classes, codes, picks, leaves };
         let call = Call { isa: self.isa, width: self.width, targets: self.targets, rows, out, ids };
         match (&self.typed, cells, sums) {
             (Typed::Single(tables), Buffer::F32(cells), Buffer::F32(sums)) => tables.run(call, buffers, cells, sums),

@@ -2,7 +2,7 @@
 
 use super::bits::{Bits, Mask};
 use super::cuts::{Cell, Ranks};
-use super::isa::{Isa, Work};
+use super::isa::{Instructions, Isa, Work};
 use super::leaves::{Leaves, Number};
 use super::plan::{Buffer, TreeScratch};
 use super::tables::{Block, Group, LANES, Table, Tables};
@@ -18,6 +18,7 @@ pub struct Buffers<'a> {
     pub most: usize,
     pub classes: &'a mut [u32],
     pub codes: &'a mut [u16],
+    pub picks: &'a mut [u32],
     pub leaves: &'a mut [u32],
 }
 
@@ -49,7 +50,7 @@ impl<T: Cell, S: Number> Tables<T, S> {
     pub fn scratch_bytes(&self, targets: usize, max_batch: usize) -> usize {
         let ([classes, cells, leaves, sums], codes) = self.needs(targets);
         let row = (classes + leaves) * size_of::<u32>() + cells * size_of::<T>() + sums * size_of::<S>();
-        self.rows(targets, max_batch) * row + codes * size_of::<u16>()
+        self.rows(targets, max_batch) * row + codes * (size_of::<u16>() + size_of::<u32>())
     }
 
     pub fn scratch(
@@ -65,6 +66,7 @@ impl<T: Cell, S: Number> Tables<T, S> {
             rows,
             classes: vec![0; rows * classes],
             codes: vec![0; codes],
+            picks: vec![0; codes],
             leaves: vec![0; rows * leaves],
             cells: cells_as(vec![T::default(); rows * cells]),
             sums: sums_as(vec![S::default(); rows * sums]),
@@ -79,7 +81,8 @@ impl<T: Cell, S: Number> Tables<T, S> {
         let fits = buffers.classes.len() >= most * of_classes
             && cells.len() >= most * of_cells
             && sums.len() >= most * targets
-            && buffers.codes.len() >= codes;
+            && buffers.codes.len() >= codes
+            && buffers.picks.len() >= codes;
         if !fits || most == 0 {
             return;
         }
@@ -101,12 +104,14 @@ impl<T: Cell, S: Number> Tables<T, S> {
                 }
                 for block in &group.blocks {
                     let leaves = &mut buffers.leaves[..part * LANES];
+                    let (codes, picks) = (&mut *buffers.codes, &mut *buffers.picks);
                     let classes = Classes { all: classes, of: group.ranks.len() };
                     match (&block.table, &group.walk) {
-                        (Table::Narrow(bits), _) => isa.run(Mark { bits, classes, codes: &mut *buffers.codes, leaves }),
-                        (Table::Wide(bits), _) => isa.run(Mark { bits, classes, codes: &mut *buffers.codes, leaves }),
+                        (Table::Narrow(bits), _) => isa.run(Mark { bits, classes, codes, picks, leaves }),
+                        (Table::Wide(bits), _) => isa.run(Mark { bits, classes, codes, picks, leaves }),
                         (Table::Walk(from), Some(walk)) => {
-                            isa.run(Steps { walk, from: *from, block, rows, width, cells, leaves });
+                            // Compiled for wider registers, steps become gathers, which take twice as long.
+                            Isa::Portable.run(Steps { walk, from: *from, block, rows, width, cells, leaves });
                         }
                         (Table::Walk(_), None) => {}
                     }
@@ -137,7 +142,7 @@ struct Rank<'a, T> {
 
 impl<T: Cell> Work for Rank<'_, T> {
     #[inline(always)]
-    fn work(self) {
+    fn work<I: Instructions>(self) {
         let rows = self.rows.chunks_exact(self.width);
         for (row, classes) in rows.zip(self.classes.chunks_exact_mut(self.ranks.len())) {
             self.ranks.classes(row, classes);
@@ -154,7 +159,7 @@ struct Fill<'a, T> {
 
 impl<T: Cell> Work for Fill<'_, T> {
     #[inline(always)]
-    fn work(self) {
+    fn work<I: Instructions>(self) {
         let rows = self.rows.chunks_exact(self.width.max(1));
         for (row, cells) in rows.zip(self.cells.chunks_exact_mut(self.walk.slots())) {
             self.walk.fill(row, cells);
@@ -172,15 +177,16 @@ struct Mark<'a, M, const L: usize> {
     bits: &'a Bits<M, L>,
     classes: Classes<'a>,
     codes: &'a mut [u16],
+    picks: &'a mut [u32],
     leaves: &'a mut [u32],
 }
 
 impl<M: Mask, const L: usize> Work for Mark<'_, M, L> {
     #[inline(always)]
-    fn work(self) {
+    fn work<I: Instructions>(self) {
         for (row, leaves) in self.leaves.chunks_exact_mut(LANES).enumerate() {
             let classes = &self.classes.all[row * self.classes.of..(row + 1) * self.classes.of];
-            let masks = self.bits.masks(classes, self.codes);
+            let masks = self.bits.masks::<I>(classes, self.codes, self.picks);
             for (leaf, mask) in leaves.iter_mut().zip(&masks.0) {
                 *leaf = mask.first();
             }
@@ -200,7 +206,7 @@ struct Steps<'a, T> {
 
 impl<T: Cell> Work for Steps<'_, T> {
     #[inline(always)]
-    fn work(self) {
+    fn work<I: Instructions>(self) {
         let slots = self.walk.slots();
         let count = self.leaves.len() / LANES;
         let whole = count - count % SIDE_BY_SIDE;
@@ -230,7 +236,7 @@ struct Add<'a, S> {
 
 impl<S: Number> Work for Add<'_, S> {
     #[inline(always)]
-    fn work(self) {
+    fn work<I: Instructions>(self) {
         self.all.add(self.block.first, self.block.trees, self.leaves, LANES, self.sums);
     }
 }

@@ -3,6 +3,7 @@
 use super::bits::{Bits, Mask};
 use super::cuts::{Cell, Cuts, Ranks};
 use super::forest::{Forest, Node};
+use super::isa::Isa;
 use super::leaves::{Leaves, Number};
 use super::order::Order;
 use super::plan::{Options, Way};
@@ -88,11 +89,20 @@ impl<T: Cell, S: Number> Tables<T, S> {
     #[must_use]
     pub fn new(forest: &Forest, options: Options) -> Self {
         let sizes: Vec<Size> = (0..forest.trees.len()).map(|tree| Size::of(forest, tree)).collect();
-        let mut parts = Vec::new();
-        for start in (0..sizes.len()).step_by(GROUP_TREES) {
-            parts.push(blocks(forest, &sizes, start..sizes.len().min(start + GROUP_TREES), options));
+        let parts = |shift| -> Vec<Vec<(Range<usize>, Kind)>> {
+            let starts = (0..sizes.len()).step_by(GROUP_TREES);
+            starts.map(|at| blocks(forest, &sizes, at..sizes.len().min(at + GROUP_TREES), options, shift)).collect()
+        };
+        let all = parts(0);
+        let (mut shift, mut parts) = match shift(forest, &sizes, &all, options.rows_bytes) {
+            0 => (0, all),
+            // Fewer blocks may be worth their masks now, and need fewer of them.
+            more => (more, parts(more)),
+        };
+        if shift > 0 {
+            shift = self::shift(forest, &sizes, &parts, options.rows_bytes).max(1);
         }
-        let shift = shift(forest, &sizes, &parts, options.rows_bytes);
+        let parts = std::mem::take(&mut parts);
         let groups = parts.into_iter().map(|blocks| Group::new(forest, &blocks, shift)).collect();
         Self { groups, leaves: Leaves::new(forest) }
     }
@@ -104,7 +114,13 @@ impl<T: Cell, S: Number> Tables<T, S> {
 }
 
 /// The trees of a group by blocks.
-fn blocks(forest: &Forest, sizes: &[Size], group: Range<usize>, options: Options) -> Vec<(Range<usize>, Kind)> {
+fn blocks(
+    forest: &Forest,
+    sizes: &[Size],
+    group: Range<usize>,
+    options: Options,
+    shift: u32,
+) -> Vec<(Range<usize>, Kind)> {
     let mut blocks = Vec::new();
     let mut first = group.start;
     while first < group.end {
@@ -125,7 +141,7 @@ fn blocks(forest: &Forest, sizes: &[Size], group: Range<usize>, options: Options
         let walked = match options.way {
             Way::Bits => false,
             Way::Walk => true,
-            Way::Cheapest => bits_cost(forest, &block) > walk_cost(&sizes[block.clone()]),
+            Way::Cheapest => bits_cost(forest, &block, shift, options.isa) > walk_cost(&sizes[block.clone()]),
         };
         blocks.push((block, if walked { Kind::Walk } else { kind }));
         first = end;
@@ -133,13 +149,16 @@ fn blocks(forest: &Forest, sizes: &[Size], group: Range<usize>, options: Options
     blocks
 }
 
-/// In steps of about a nanosecond a thousand: how they compare is what counts (measured, see benches).
-fn bits_cost(forest: &Forest, block: &Range<usize>) -> usize {
-    columns_of(forest, block).len() * 12 + block.len() * 3
+/// In tenths of a nanosecond, as measured: a column takes 4 ns (11 ns without wide registers), with single masks 11 ns
+/// more (how many there are cannot be guessed ahead), a tree's lowest bit and sum 0.5 ns.
+fn bits_cost(forest: &Forest, block: &Range<usize>, shift: u32, isa: Isa) -> usize {
+    let column = if isa == Isa::Portable { 110 } else { 43 } + if shift == 0 { 0 } else { 110 };
+    columns_of(forest, block).len() * column + block.len() * 5
 }
 
+/// A step takes 1 ns, a tree's leaf and sum as long.
 fn walk_cost(sizes: &[Size]) -> usize {
-    sizes.iter().map(|size| 4 + 3 * size.steps / size.leaves.max(1)).sum()
+    sizes.iter().map(|size| 10 + 10 * size.steps / size.leaves.max(1)).sum()
 }
 
 fn columns_of(forest: &Forest, trees: &Range<usize>) -> BTreeSet<u32> {

@@ -1,9 +1,13 @@
 //! Trees that are walked from the root: any size, any test.
 //!
-//! **Layout.** Children lie side by side, the right one behind the left, so a step is `left + !(cell < cut)`; a
-//! leaf's cut is NaN and its left is the node before it, so that it leads to itself. Cells come from *slots*: a
-//! column in one of the ways in which splits treat its NaN and zeros (-∞ goes left, NaN right). Splits that are no
-//! threshold are answered by [`Split::goes_left`] itself.
+//! **Layout.** Children lie side by side, the right one behind the left, so a step is `left + !(cell < cut)`. Cells
+//! come from *slots*: a column in one of the ways in which splits treat its NaN and zeros (-∞ goes left, NaN right).
+//! Slot 0 is -∞ in every row: a leaf asks for it and names itself as its left child, so that it leads to itself,
+//! and its cut, whatever it is, may hold its number. Splits that are no threshold are answered by
+//! [`Split::goes_left`] itself.
+//!
+//! **Bounds.** The steps are not checked as they are taken: [`Walk::new`] makes only steps whose children and slots
+//! are there, and the two ways in check the cells.
 
 use super::cuts::{Cell, next};
 use super::forest::{Forest, Leaf, Nan, Node, Set, Split, Test};
@@ -17,14 +21,13 @@ const OTHER: u32 = 1 << 31;
 #[derive(Clone, Debug)]
 pub struct Walk<T> {
     nodes: Vec<Step<T>>,
-    /// By node: its number among the tree's leaves.
-    leaves: Vec<u32>,
     roots: Vec<u32>,
     slots: Vec<Slot>,
     others: Vec<Split>,
     sets: Vec<Set>,
 }
 
+/// A split, or a leaf.
 #[derive(Clone, Copy, Debug)]
 struct Step<T> {
     cut: T,
@@ -42,6 +45,8 @@ struct Slot {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stands {
+    /// Every cell stands for -∞.
+    Low,
     Left,
     Right,
     Zero,
@@ -53,9 +58,8 @@ impl<T: Cell> Walk<T> {
     pub fn new(forest: &Forest, trees: &[usize]) -> Self {
         let mut walk = Self {
             nodes: Vec::new(),
-            leaves: Vec::new(),
             roots: Vec::new(),
-            slots: Vec::new(),
+            slots: vec![Slot { column: 0, nan: Stands::Low, zero_too: false }],
             others: Vec::new(),
             sets: Vec::new(),
         };
@@ -75,13 +79,10 @@ impl<T: Cell> Walk<T> {
                     stack.push((split.right(), left + 1));
                     stack.push((split.left(), left));
                 } else {
-                    walk.nodes[at] = Step { cut: T::NAN, slot: 0, left: small(at).wrapping_sub(1) };
-                    walk.leaves[at] = order.leaves.get(place as usize).map_or(0, |(first, _)| *first);
+                    let number = order.leaves.get(place as usize).map_or(0, |(first, _)| *first);
+                    walk.nodes[at] = Step { cut: T::number(number), slot: 0, left: small(at) };
                 }
             }
-        }
-        if walk.slots.is_empty() {
-            walk.slots.push(Slot { column: 0, nan: Stands::Right, zero_too: false });
         }
         if !walk.others.is_empty() {
             walk.sets.clone_from(&forest.sets);
@@ -92,7 +93,6 @@ impl<T: Cell> Walk<T> {
     fn grow(&mut self, by: usize) {
         let nodes = self.nodes.len() + by;
         self.nodes.resize(nodes, Step { cut: T::NAN, slot: 0, left: 0 });
-        self.leaves.resize(nodes, 0);
     }
 
     fn step(&mut self, split: &Split, left: u32, forest: &Forest, places: &mut [u32]) -> Step<T> {
@@ -115,8 +115,8 @@ impl<T: Cell> Walk<T> {
         let slot = Slot { column: split.feature, nan, zero_too };
         let way = match (nan, zero_too) {
             (Stands::Zero, _) => 0,
-            (Stands::Left, false) => 1,
-            (Stands::Left, true) => 2,
+            (Stands::Low | Stands::Left, false) => 1,
+            (Stands::Low | Stands::Left, true) => 2,
             (Stands::Right, false) => 3,
             (Stands::Right, true) => 4,
         };
@@ -130,7 +130,7 @@ impl<T: Cell> Walk<T> {
 
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.nodes.len() * (size_of::<Step<T>>() + size_of::<u32>())
+        self.nodes.len() * size_of::<Step<T>>()
             + self.roots.len() * size_of::<u32>()
             + self.slots.len() * size_of::<Slot>()
             + self.others.len() * size_of::<Split>()
@@ -145,9 +145,10 @@ impl<T: Cell> Walk<T> {
     #[inline(always)]
     pub fn fill(&self, row: &[f64], cells: &mut [T]) {
         for (slot, cell) in self.slots.iter().zip(cells) {
-            let x = T::of(row[slot.column as usize]);
+            let x = row.get(slot.column as usize).map_or(T::NAN, |x| T::of(*x));
             let missing = x.is_nan() || (slot.zero_too && x.is_zero());
             *cell = match slot.nan {
+                Stands::Low => T::NEG_INFINITY,
                 _ if !missing => x,
                 Stands::Left => T::NEG_INFINITY,
                 Stands::Right => T::NAN,
@@ -156,27 +157,19 @@ impl<T: Cell> Walk<T> {
         }
     }
 
-    /// The leaves' numbers of trees from `tree` on, for one row.
+    /// The leaves' numbers of trees from `tree` on, for one row: `cells` holds its slots.
     #[inline(always)]
     pub fn trees(&self, tree: usize, row: &[f64], cells: &[T], leaves: &mut [u32]) {
+        assert!(cells.len() >= self.slots.len(), "the cells are all there");
         for (roots, leaves) in self.roots[tree..].chunks(SIDE_BY_SIDE).zip(leaves.chunks_mut(SIDE_BY_SIDE)) {
             let mut at = [roots[0]; SIDE_BY_SIDE];
             for (at, root) in at.iter_mut().zip(roots) {
                 *at = *root;
             }
-            loop {
-                let mut moved = 0;
-                for at in &mut at {
-                    let next = self.next(*at, row, cells);
-                    moved |= next ^ *at;
-                    *at = next;
-                }
-                if moved == 0 {
-                    break;
-                }
-            }
-            for (leaf, at) in leaves.iter_mut().zip(&at) {
-                *leaf = self.leaves[*at as usize];
+            // SAFETY: roots are places of nodes; the cells are as many as the slots.
+            let numbers = unsafe { self.down(at, |_| cells.as_ptr(), |_| row) };
+            for (leaf, number) in leaves.iter_mut().zip(numbers) {
+                *leaf = number;
             }
         }
     }
@@ -186,31 +179,69 @@ impl<T: Cell> Walk<T> {
     #[inline(always)]
     pub fn rows(&self, tree: usize, rows: &[f64], width: usize, cells: &[T], leaves: &mut [u32; SIDE_BY_SIDE]) {
         let slots = self.slots.len();
-        let mut at = [self.roots[tree]; SIDE_BY_SIDE];
-        loop {
-            let mut moved = 0;
-            for (n, at) in at.iter_mut().enumerate() {
-                let next = self.next(*at, &rows[n * width..], &cells[n * slots..]);
-                moved |= next ^ *at;
-                *at = next;
-            }
-            if moved == 0 {
-                break;
-            }
-        }
-        for (leaf, at) in leaves.iter_mut().zip(&at) {
-            *leaf = self.leaves[*at as usize];
-        }
+        assert!(cells.len() >= slots * SIDE_BY_SIDE, "the cells are all there");
+        let root = self.roots[tree];
+        // SAFETY: roots are places of nodes; there are cells for eight rows, as many as the slots each.
+        *leaves = unsafe { self.down([root; SIDE_BY_SIDE], |n| cells.as_ptr().add(n * slots), |n| &rows[n * width..]) };
     }
 
+    /// From eight places down to their leaves' numbers.
+    ///
+    /// # Safety
+    /// The places are nodes' and `cells` gives as many cells as there are slots.
+    #[inline(always)]
+    unsafe fn down<'a>(
+        &self,
+        mut at: [u32; SIDE_BY_SIDE],
+        cells: impl Fn(usize) -> *const T,
+        row: impl Fn(usize) -> &'a [f64],
+    ) -> [u32; SIDE_BY_SIDE] {
+        let cells: [*const T; SIDE_BY_SIDE] = std::array::from_fn(cells);
+        if self.others.is_empty() {
+            loop {
+                let mut moved = 0;
+                for n in 0..SIDE_BY_SIDE {
+                    // SAFETY: a node's children are nodes, and its slot is one of the row's.
+                    let next = unsafe { self.below(at[n], cells[n]) };
+                    moved |= next ^ at[n];
+                    at[n] = next;
+                }
+                if moved == 0 {
+                    break;
+                }
+            }
+        } else {
+            loop {
+                let mut moved = 0;
+                for n in 0..SIDE_BY_SIDE {
+                    let step = self.nodes[at[n] as usize];
+                    let next = if step.slot & OTHER == 0 {
+                        // SAFETY: as above.
+                        unsafe { self.below(at[n], cells[n]) }
+                    } else {
+                        step.left + u32::from(!self.other(step.slot ^ OTHER, row(n)))
+                    };
+                    moved |= next ^ at[n];
+                    at[n] = next;
+                }
+                if moved == 0 {
+                    break;
+                }
+            }
+        }
+        at.map(|at| self.nodes[at as usize].cut.as_number())
+    }
+
+    /// # Safety
+    /// `at` is a node's place, no `OTHER`, and `cells` has as many cells as there are slots.
     #[inline(always)]
     #[allow(clippy::neg_cmp_op_on_partial_ord)] // a NaN is to go right
-    fn next(&self, at: u32, row: &[f64], cells: &[T]) -> u32 {
-        let step = &self.nodes[at as usize];
-        if step.slot & OTHER != 0 {
-            return step.left + u32::from(!self.other(step.slot ^ OTHER, row));
+    unsafe fn below(&self, at: u32, cells: *const T) -> u32 {
+        // SAFETY: the caller's word; every slot of a node that is no OTHER is the place of a slot.
+        unsafe {
+            let step = self.nodes.get_unchecked(at as usize);
+            step.left + u32::from(!(*cells.add(step.slot as usize) < step.cut))
         }
-        step.left.wrapping_add(u32::from(!(cells[step.slot as usize] < step.cut)))
     }
 
     #[cold]

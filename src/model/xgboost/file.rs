@@ -84,9 +84,12 @@ pub struct Model {
 }
 
 #[derive(Debug, Deserialize)]
+#[allow(clippy::struct_field_names)] // the file's own names
 pub struct ModelParameters {
     #[serde(default)]
     pub num_parallel_tree: Text<usize>,
+    #[serde(default)]
+    pub num_trees: Text<usize>,
 }
 
 /// Categories of a data frame.

@@ -116,6 +116,10 @@ fn forest(
     if model.tree_info.len() != count {
         return Err(format!("tree_info has {} entries for {count} trees", model.tree_info.len()));
     }
+    let told = model.gbtree_model_param.as_ref().map_or(0, |parameters| parameters.num_trees.0);
+    if told != 0 && told != count {
+        return Err(format!("num_trees tells of {told} trees, there are {count}"));
+    }
     if booster.name == "dart" && booster.weight_drop.len() != count {
         return Err(format!("weight_drop has {} entries for {count} trees", booster.weight_drop.len()));
     }

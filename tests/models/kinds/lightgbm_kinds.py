@@ -36,11 +36,13 @@ def finish(case, booster, rows, frame=None, **meta):
     answer = read.predict(given)
     names = read.feature_name()
     columns = {name: rows[:, n] for n, name in enumerate(names)} if frame is None else {name: frame[name].tolist() for name in names}
+    # A forest's raw score is the sum of its trees, and its answer that of their mean: our margin is the latter's.
+    averaged = read.current_iteration() if "\naverage_output\n" in read.model_to_string() else 1
     contributions = None if meta.pop("no_contributions", False) else read.predict(given, pred_contrib=True)
     case.write(
         ["model.txt"], columns, library=f"lightgbm {lgb.__version__}",
         score=answer if answer.ndim == 1 else None, outputs={"": answer} if answer.ndim > 1 else None,
-        leaves=read.predict(given, pred_leaf=True), margin=read.predict(given, raw_score=True), contributions=contributions, **meta,
+        leaves=read.predict(given, pred_leaf=True), margin=read.predict(given, raw_score=True) / averaged, contributions=contributions, **meta,
     )
 
 

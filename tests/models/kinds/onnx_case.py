@@ -79,9 +79,10 @@ def finish(case, model, feeds, library, native=None, differs=None, score=None, b
     # Where both agree to what is asked, the library's digits are the expected ones.
     for name, values in (native or {}).items():
         values = np.asarray(values).reshape(count, -1)
+        # A label is the same anyway.
         if values.dtype.kind not in "OUS":
             mine = np.array([who == "native" for who in by])
-            outputs[name] = np.where(mine[:, None], values, outputs[name])
+            outputs[name] = np.where(mine[:, None], values, outputs[name]) if outputs[name].dtype.kind == "f" else outputs[name]
     theirs = [
         {name: np.asarray(values).reshape(count, -1)[n] for name, values in native.items()} if native and taken[n] and by[n] != "native" else None
         for n in range(count)

@@ -1,7 +1,7 @@
 //! Cast, `CastLike`: from one kind to another.
 //!
-//! Floats are cut towards zero to integers; beyond an integer's range the nearest is taken, of NaN 0 (ONNX leaves
-//! both open). A bool is whether the number is not 0. Constant texts become numbers at load; texts of rows cannot be
+//! Floats are cut towards zero to integers; beyond an integer's range, and of NaN, the least integer is taken (ONNX
+//! leaves both open: this is what ONNX Runtime gives on x86-64). A bool is whether the number is not 0. Constant texts become numbers at load; texts of rows cannot be
 //! read as numbers, nor numbers of rows made texts: there is only their equality with the model's own texts.
 
 use super::super::error::Error;
@@ -45,6 +45,20 @@ fn each<A: Copy, B>(from: &[A], to: &mut [B], cut: impl Fn(A) -> B) {
     to.iter_mut().zip(from).for_each(|(to, from)| *to = cut(*from));
 }
 
+/// 2^63 and 2^31, the first numbers that are too large.
+const LONG_END: f64 = 9_223_372_036_854_775_808.0;
+const INT_END: f64 = 2_147_483_648.0;
+
+#[allow(clippy::cast_possible_truncation)] // in range
+fn long(x: f64) -> i64 {
+    if x < LONG_END { x as i64 } else { i64::MIN }
+}
+
+#[allow(clippy::cast_possible_truncation)] // in range
+fn int(x: f64) -> i32 {
+    if x < INT_END && x > -INT_END { x as i32 } else { i32::MIN }
+}
+
 impl Op for Cast {
     fn outputs(&self) -> &[TensorType] {
         &self.of
@@ -55,12 +69,12 @@ impl Op for Cast {
         let Some(out) = outputs.first_mut() else { return };
         match (inputs.get(0), out) {
             (View::F32(a), Data::F64(b)) => each(a, b, f64::from),
-            (View::F32(a), Data::I64(b)) => each(a, b, |x| x as i64),
-            (View::F32(a), Data::I32(b)) => each(a, b, |x| x as i32),
+            (View::F32(a), Data::I64(b)) => each(a, b, |x| long(f64::from(x))),
+            (View::F32(a), Data::I32(b)) => each(a, b, |x| int(f64::from(x))),
             (View::F32(a), Data::Bool(b)) => each(a, b, |x| u8::from(x != 0.0)),
             (View::F64(a), Data::F32(b)) => each(a, b, |x| x as f32),
-            (View::F64(a), Data::I64(b)) => each(a, b, |x| x as i64),
-            (View::F64(a), Data::I32(b)) => each(a, b, |x| x as i32),
+            (View::F64(a), Data::I64(b)) => each(a, b, long),
+            (View::F64(a), Data::I32(b)) => each(a, b, int),
             (View::F64(a), Data::Bool(b)) => each(a, b, |x| u8::from(x != 0.0)),
             (View::I64(a), Data::F32(b)) => each(a, b, |x| x as f32),
             (View::I64(a), Data::F64(b)) => each(a, b, |x| x as f64),

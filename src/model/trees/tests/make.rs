@@ -152,3 +152,26 @@ fn grow(dice: &mut Dice, recipe: &Recipe, tree: usize, weights: &mut Vec<Weight>
 pub fn rows(dice: &mut Dice, width: usize, count: usize) -> Vec<f64> {
     (0..width * count).map(|_| if dice.one_in(6) { f64::NAN } else { number(dice) }).collect()
 }
+
+/// Gives every node a cover: some rows a leaf, and what lies below a split.
+pub fn covered(dice: &mut Dice, forest: &mut Forest) {
+    for tree in &mut forest.trees {
+        // Children lie behind their parents.
+        for at in (0..tree.nodes.len()).rev() {
+            let cover_of = |place: u32| match &tree.nodes[place as usize] {
+                Node::Split(split) => split.cover,
+                Node::Leaf(leaf) => leaf.cover,
+            };
+            match tree.nodes[at] {
+                Node::Split(mut split) => {
+                    split.cover = cover_of(split.yes) + cover_of(split.no);
+                    tree.nodes[at] = Node::Split(split);
+                }
+                Node::Leaf(mut leaf) => {
+                    leaf.cover = 1.0 + dice.below(50) as f64;
+                    tree.nodes[at] = Node::Leaf(leaf);
+                }
+            }
+        }
+    }
+}
