@@ -30,7 +30,10 @@ impl Pending {
             };
             counter.fetch_add(1, Relaxed);
         }
-        counters.answer_seconds.observe(arrived.elapsed().as_secs_f64());
+        // What the daemon makes durable by itself is no request.
+        if !self.outcomes.is_empty() {
+            counters.answer_seconds.observe(arrived.elapsed().as_secs_f64());
+        }
         let mut chunks = self.chunks;
         chunks.sort_unstable_by_key(|chunk| chunk.first());
         let answer = Answer { batch, outcomes: self.outcomes, refusal: self.refusal, chunks, held };

@@ -220,7 +220,7 @@ impl ShadowRun {
 }
 
 /// What this thread has taken of the processor.
-fn cpu_time() -> Duration {
+pub(super) fn cpu_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     let part = |part: i64| u64::try_from(part).unwrap_or(0);
     Duration::from_secs(part(now.tv_sec)) + Duration::from_nanos(part(now.tv_nsec))
