@@ -29,7 +29,7 @@ pub struct LoadOptions {
     /// Bytes that the plan (weights and tables) and one scorer's buffers may take. While loading, the file and what is
     /// read of it stand beside them: up to three times that more.
     pub memory_bytes_max: u64,
-    /// Most rows of one call to [`Scorer::score`].
+    /// Most rows of one call to [`super::Scorer::score`].
     pub max_batch: usize,
     /// The code that runs dense layers; None takes the fastest that this processor has.
     pub kernel: Option<Kernel>,

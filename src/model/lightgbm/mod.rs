@@ -20,7 +20,7 @@
 //! of a category split is its place among `cat_boundaries`; members go left, NaN, negative and unknown ones right.
 //! Children of at least 0 are splits, others leaves (`-1 - child`). Leaf values are final (`shrinkage` is in them).
 //!
-//! **Limits.** Those of [`Forest`](super::trees::Forest); and [`survey`] counts what a file holds without keeping
+//! **Limits.** Those of [`Forest`]; and [`survey()`] counts what a file holds without keeping
 //! it, so that its memory is known before it is read.
 
 mod categories;

@@ -1,6 +1,6 @@
 //! ONNX models, compiled at load to a plan.
 //!
-//! The way of a file: [`survey`] counts what it holds without reading a weight; `proto` reads its messages (weights
+//! The way of a file: [`survey()`] counts what it holds without reading a weight; `proto` reads its messages (weights
 //! stay slices of the file); `import` makes a [`graph::Graph`] of them, in order and without what nobody needs;
 //! `compile` computes what does not depend on the rows and builds the rest for 1, 8 and 64 rows, operator by operator
 //! (`ops` for ai.onnx, `ml` for ai.onnx.ml); `buffers` lets values share memory; the [`Plan`] runs it.

@@ -2,7 +2,7 @@
 //!
 //! Trees are taken in groups of up to 1,024 with their own ranks, so that the tables grow with the trees and not
 //! with their square; a group is cut into blocks: 64 trees of up to 32 leaves, or 32 trees of up to 64, become
-//! [`Bits`], others, and those where bit vectors would cost more than steps, are walked. Every way gives the same
+//! `Bits`, others, and those where bit vectors would cost more than steps, are walked. Every way gives the same
 //! leaf, and leaves are summed in the order of the trees.
 
 use super::forest::{Forest, Precision, Shape};

@@ -7,7 +7,7 @@
 //! objectives store as a probability or a positive number, and adds tree by tree; dart multiplies each leaf by its
 //! tree's `weight_drop` first. `best_iteration`, where the file has one, ends the trees that count.
 //!
-//! **Limits.** Those of [`Forest`](super::trees::Forest); UBJ's own are in [`ubj`].
+//! **Limits.** Those of [`Forest`]; UBJ's own are in [`ubj`].
 
 mod categories;
 mod file;
