@@ -32,7 +32,7 @@ fn python() -> Option<PathBuf> {
 fn cases(python: &Path) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("onnx-nodes");
     let _ = std::fs::remove_dir_all(&folder);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("`tests/models/node_cases.py`");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models/node_cases.py");
     let done = Command::new(python).arg("-B").arg(script).arg(&folder).stdin(Stdio::null()).output().expect("python");
     assert!(done.status.success(), "node_cases.py: {}", String::from_utf8_lossy(&done.stderr));
     let mut cases: Vec<PathBuf> =
