@@ -111,6 +111,10 @@ fn check(config: &Config, target: &Target) -> Result<(), Failure> {
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 fn read(file: &Path) -> io::Result<Vec<u8>> {
+    // A pipe would be waited for for ever.
+    if !fs::metadata(file)?.is_file() {
+        return Err(io::Error::other("expected a regular file"));
+    }
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut io::Read::take(fs::File::open(file)?, MANIFEST_BYTES_MAX), &mut bytes)?;
     Ok(bytes)

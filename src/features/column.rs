@@ -13,7 +13,7 @@ pub enum ColumnKind {
     #[default]
     F32,
     F64,
-    /// Whole numbers.
+    /// Whole numbers. There is none for what is missing.
     I64,
     Text(Arc<Texts>),
 }
@@ -95,7 +95,8 @@ impl ColumnKind {
                 cut.is_finite().then_some(f64::from(cut))
             }
             Self::F64 | Self::Text(_) => value.is_finite().then_some(value),
-            Self::I64 => (value.is_finite() && value.abs() <= I64_MAX).then(|| value.trunc()),
+            // A fraction is not cut off in silence.
+            Self::I64 => (value.abs() <= I64_MAX && value.fract() == 0.0).then_some(value),
         }
     }
 }
@@ -120,7 +121,8 @@ mod tests {
         assert_eq!(ColumnKind::F32.cut(0.1), Some(f64::from(0.1_f32)));
         assert_eq!(ColumnKind::F32.cut(1e39), None);
         assert_eq!(ColumnKind::F64.cut(0.1), Some(0.1));
-        assert_eq!(ColumnKind::I64.cut(-2.7), Some(-2.0));
+        assert_eq!((ColumnKind::I64.cut(-2.0), ColumnKind::I64.cut(-2.7)), (Some(-2.0), None));
+        assert_eq!(ColumnKind::I64.cut(f64::NAN), None);
         assert_eq!(ColumnKind::I64.cut(1e19), None);
         assert_eq!(ColumnKind::F64.cut(f64::INFINITY), None);
     }

@@ -219,3 +219,22 @@ mod arbitrary {
         }
     }
 }
+
+/// A whole number has no NaN: the model would have taken a 0 for it.
+#[test]
+fn where_the_model_takes_whole_numbers_nothing_stands_for_what_is_missing() {
+    let bound = |rest: &str| {
+        let mut set = set(&format!("[[feature]]\nname = \"X\"\nfrom = \"/x\"\n{rest}"));
+        let mut problems = super::Problems::default();
+        set.bind(&[super::ColumnKind::I64], &mut problems);
+        let problems: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
+        (set, problems)
+    };
+    assert!(bound("missing = \"nan\"").1[0].contains("expected missing = \"unscorable\""));
+    let (set, problems) = bound("");
+    assert!(problems.is_empty());
+    let mut row = [0.0];
+    assert!(set.fill(&[Field::Number(2.5)], "", &mut row).is_err(), "a fraction is not cut off in silence");
+    set.fill(&[Field::Number(-2.0)], "", &mut row).unwrap();
+    assert_eq!(row, [-2.0]);
+}

@@ -137,6 +137,12 @@ impl Feature {
         } else if texts.is_some() && matches!(self.missing, Missing::Number(_)) {
             problems
                 .add(&self.name, "the model takes a text here: expected missing = \"unscorable\" or \"nan\" (no text)");
+        } else if kinds.contains(&ColumnKind::I64) && self.missing == Missing::Nan {
+            problems.add(
+                &self.name,
+                "the model takes a whole number here, and has none for what is missing: expected missing = \"unscorable\" \
+                 or a number",
+            );
         } else if let Some(texts) = texts {
             self.head = Head::Category;
             // What says nothing is a text that the model does not know.

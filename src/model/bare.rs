@@ -10,7 +10,7 @@ use super::load::{LoadOptions, assemble, read_start};
 use super::manifest::Manifest;
 use super::matching::Column;
 use super::scoring::Scoring;
-use super::{Bundle, Calibration, Choice, Means, ModelError, ReasonRules};
+use super::{Bundle, Calibration, Choice, ModelError, ReasonRules};
 use crate::features::{ColumnKind, FeatureSet, Problems, read_features};
 use std::path::Path;
 use std::sync::Arc;
@@ -87,11 +87,4 @@ pub(super) fn feature_tables(columns: &[Column]) -> Vec<Table> {
 fn features_of(columns: &[Column], problems: &mut Problems) -> FeatureSet {
     let tables: Vec<Value> = feature_tables(columns).into_iter().map(Value::Table).collect();
     read_features(&tables, problems)
-}
-
-impl Scoring {
-    /// Whether the score lies between 0 and 1.
-    pub(super) fn is_probability(&self) -> bool {
-        self.means() == Means::Probability || self.means() == Means::Logit
-    }
 }

@@ -2,21 +2,24 @@
 
 use super::explain::Method;
 use super::format::Format;
+use super::graph;
 use super::kernel::Kernel;
 use super::lightgbm;
-use super::load::{LoadOptions, read_limited, wrong_hash};
+use super::load::{LoadOptions, open_regular, read_limited, wrong_hash};
 use super::manifest::Manifest;
 use super::matching::Column;
 use super::native::NativePlan;
 use super::network::{self, Network, Reference, weights};
+use super::onnx::{self, External};
 use super::outputs::{Means, OutputSpec};
 use super::program::{Core, Program};
 use super::trees::Native;
 use super::xgboost::{self, Iterations};
 use super::{ModelError, Scorer};
-use super::{graph, onnx};
 use crate::features::{ColumnKind, Problems};
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -30,6 +33,8 @@ pub struct Recipe<'a> {
     pub width: usize,
     /// What it must be.
     pub sha256: Option<[u8; 32]>,
+    /// Of a bundle: its other files, whose bytes have been checked. None of a bare file, which may read what is beside it.
+    pub files: Option<&'a BTreeMap<String, Bytes>>,
     /// Reasons that a verdict is given at most.
     pub reasons: usize,
     /// Whether they are to be exact where they can be.
@@ -39,8 +44,9 @@ pub struct Recipe<'a> {
 }
 
 impl<'a> Recipe<'a> {
-    pub fn of(manifest: &'a Manifest) -> Self {
+    pub fn of(manifest: &'a Manifest, files: &'a BTreeMap<String, Bytes>) -> Self {
         Self {
+            files: Some(files),
             network: manifest.network.as_ref(),
             width: manifest.features.width(),
             sha256: Some(manifest.sha256),
@@ -114,7 +120,11 @@ pub fn compile(
                 width: Some(recipe.width).filter(|width| *width > 0),
                 outputs: Vec::new(),
             };
-            let plan = onnx::load(bytes.into(), file.parent(), &wanted).map_err(faulty)?;
+            let beside = match recipe.files {
+                Some(held) => External::Held(held),
+                None => file.parent().map_or(External::Nowhere, External::Folder),
+            };
+            let plan = onnx::load(bytes.into(), beside, &wanted).map_err(faulty)?;
             let (columns, outputs) = (graph::columns(&plan), graph::outputs(&plan));
             let program = Program::new(Core::Graph(Box::new(plan)), columns, outputs);
             Ok(Compiled { program, reference: None, sha256 })
@@ -149,13 +159,7 @@ fn read(file: &Path, recipe: &Recipe<'_>, options: &LoadOptions) -> Result<(Vec<
 
 /// The file and its length, if it is a regular one.
 fn open(file: &Path) -> Result<(File, u64), ModelError> {
-    let io = |source| unreadable(file, source);
-    let handle = File::open(file).map_err(io)?;
-    let metadata = handle.metadata().map_err(io)?;
-    if !metadata.is_file() {
-        return Err(ModelError::Refused { file: file.to_owned(), what: "expected a regular file".to_owned() });
-    }
-    Ok((handle, metadata.len()))
+    open_regular(file, "cannot read the model")
 }
 
 /// A dense network from the bytes of its safetensors file. `width`: columns of a row.

@@ -14,9 +14,10 @@
 //! the limit the next one is tried, and where none is left there are no reasons: the model is told of it, never refused.
 
 use super::Bundle;
+use super::load::LoadOptions;
 use super::timing::probe_rows;
 use crate::features::{Problems, Reader};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What the reasons of a row may cost unless the manifest says otherwise.
 const LIMIT_US_DEFAULT: usize = 2_000;
@@ -60,7 +61,7 @@ impl Method {
 }
 
 /// The method that a model gets, and why it is not the one that was wanted.
-pub(super) fn choose(bundle: &Bundle) -> (Method, Option<String>) {
+pub(super) fn choose(bundle: &Bundle, options: &LoadOptions) -> (Method, Option<String>) {
     let (rules, most) = (bundle.manifest.reasons, bundle.manifest.decisions.reasons());
     if most == 0 || !bundle.scoring.is_decided() {
         return (Method::Off, None);
@@ -68,19 +69,31 @@ pub(super) fn choose(bundle: &Bundle) -> (Method, Option<String>) {
     let exact = bundle.program.explains(bundle.scoring.at());
     let methods: &[Method] = match rules.method {
         Method::Baseline => &[Method::Baseline],
-        Method::Shapley if !exact => return choose_among(bundle, &[Method::Baseline], vec![NOT_EXACT.to_owned()]),
+        Method::Shapley if !exact => {
+            return choose_among(bundle, options, &[Method::Baseline], vec![NOT_EXACT.to_owned()]);
+        }
         _ if exact => &[Method::Shapley, Method::Baseline],
         _ => &[Method::Baseline],
     };
-    choose_among(bundle, methods, Vec::new())
+    choose_among(bundle, options, methods, Vec::new())
 }
 
 const NOT_EXACT: &str = "shapley values can be had of trees with covers and of linear models only";
 
-fn choose_among(bundle: &Bundle, methods: &[Method], mut notes: Vec<String>) -> (Method, Option<String>) {
+fn choose_among(
+    bundle: &Bundle,
+    options: &LoadOptions,
+    methods: &[Method],
+    mut notes: Vec<String>,
+) -> (Method, Option<String>) {
     let limit_us = bundle.manifest.reasons.limit_us;
     for method in methods {
-        let cost_us = cost_us(bundle, *method);
+        let buffers = bundle.scratch_bytes_by(options.max_batch, *method);
+        if let Err(what) = options.fits(bundle.weights_bytes(), buffers) {
+            notes.push(format!("{} {what}", method.name()));
+            continue;
+        }
+        let cost_us = cost_us(bundle, *method, limit_us);
         // Both are far below 2^52.
         #[allow(clippy::cast_precision_loss)]
         if cost_us <= limit_us as f64 {
@@ -96,17 +109,24 @@ fn told(notes: &[String]) -> Option<String> {
 }
 
 /// The least of several runs: what it costs where nothing else runs.
-fn cost_us(bundle: &Bundle, method: Method) -> f64 {
+fn cost_us(bundle: &Bundle, method: Method, limit_us: usize) -> f64 {
     const RUNS: usize = 5;
+    /// One run of so many times the limit tells enough.
+    const FAR: usize = 5;
     let width = bundle.program.width();
     let rows = probe_rows(RUNS * width);
     let mut scorer = bundle.scorer_by(1, method);
-    let costs = rows.chunks_exact(width.max(1)).map(|row| {
+    let mut least = Duration::MAX;
+    for row in rows.chunks_exact(width.max(1)) {
         let begin = Instant::now();
         std::hint::black_box(scorer.reasons(row));
-        begin.elapsed().as_secs_f64() * 1e6
-    });
-    costs.fold(f64::INFINITY, f64::min)
+        let took = begin.elapsed();
+        least = least.min(took);
+        if took.as_micros() > (FAR * limit_us) as u128 {
+            break;
+        }
+    }
+    least.as_secs_f64() * 1e6
 }
 
 impl ReasonRules {

@@ -6,13 +6,17 @@ use super::kernel::Kernel;
 use super::manifest::{MANIFEST_BYTES_MAX, MANIFEST_FILE, Manifest};
 use super::matching::match_columns;
 use super::network::Reference;
+use super::parity::PARITY_FILE;
 use super::program::Program;
 use super::scoring::Scoring;
 use super::{Bundle, ModelError, bare, hex, parity, signature};
 use crate::features::{ColumnKind, FeatureSet, Problems};
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
-use std::fs::File;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -116,17 +120,23 @@ pub fn load_with_reference(dir: &Path, options: &LoadOptions) -> Result<(Bundle,
     let manifest = Manifest::parse(&text, &manifest_file)?;
     let seal = signed_at.map(|signed_at| signature::Seal { serial: manifest.serial, signed_at });
     let file = dir.join(&manifest.file);
+    // Read once: what is used is what was hashed.
+    let mut files = BTreeMap::new();
     for (name, sha256) in &manifest.files {
-        check_hash(&dir.join(name), sha256, options)?;
+        files.insert(name.clone(), read_hashed(&dir.join(name), sha256, options)?);
     }
-    let Compiled { program, reference, .. } = compile(&file, manifest.format, &Recipe::of(&manifest), options)?;
-    // What is not hashed is not vouched for.
-    if let Some(name) = program.files().iter().find(|name| manifest.files.iter().all(|(known, _)| known != *name)) {
-        let what = format!("the model keeps tensors in {name:?}: expected its sha256 under [files]");
-        return Err(ModelError::Refused { file: manifest_file, what });
-    }
+    let recipe = Recipe::of(&manifest, &files);
+    let Compiled { program, reference, .. } = compile(&file, manifest.format, &recipe, options)?;
+    let vectors = match files.remove(PARITY_FILE) {
+        Some(vectors) => Some(vectors),
+        None => parity::read(&dir)?.map(Bytes::from),
+    };
+    drop(files);
     let bundle = assemble(manifest, manifest_sha256, program, &file, options, false)?;
-    let parity = parity::check(&dir, bundle.features(), &mut bundle.scorer(1))?;
+    let parity = match vectors {
+        Some(vectors) => Some(parity::check(&dir, &vectors, bundle.features(), &mut bundle.scorer(1))?),
+        None => None,
+    };
     Ok((Bundle { parity, folder: dir, seal, ..bundle }, reference))
 }
 
@@ -182,8 +192,13 @@ pub(super) fn assemble(
         seal: None,
         manifest,
     };
-    let (method, note) = explain::choose(&bundle);
-    let bundle = Bundle { method, notes: note.into_iter().collect(), ..bundle };
+    let (method, note) = explain::choose(&bundle, options);
+    let mut bundle = Bundle { method, notes: note.into_iter().collect(), ..bundle };
+    if method != Method::Shapley
+        && let Some(program) = Arc::get_mut(&mut bundle.program)
+    {
+        program.forget_contributions();
+    }
     let buffers = bundle.scratch_bytes(options.max_batch);
     options
         .fits(bundle.weights_bytes(), buffers)
@@ -191,11 +206,11 @@ pub(super) fn assemble(
     Ok(bundle)
 }
 
-fn check_hash(file: &Path, expected: &[u8; 32], options: &LoadOptions) -> Result<(), ModelError> {
+fn read_hashed(file: &Path, expected: &[u8; 32], options: &LoadOptions) -> Result<Bytes, ModelError> {
     let bytes = read_limited(file, options.file_bytes_max(), "cannot read a file of the bundle")?;
     let found: [u8; 32] = Sha256::digest(&bytes).into();
     if found == *expected {
-        return Ok(());
+        return Ok(bytes.into());
     }
     Err(ModelError::Refused { file: file.to_owned(), what: wrong_hash(expected, &found) })
 }
@@ -206,21 +221,28 @@ pub(super) fn wrong_hash(expected: &[u8; 32], found: &[u8; 32]) -> String {
 
 /// The first bytes of a file, to tell what it is.
 pub(super) fn read_start(file: &Path) -> Result<Vec<u8>, ModelError> {
-    let io = |source| ModelError::Io { file: file.to_owned(), what: "cannot read the model", source };
-    // A pipe would never open.
-    if !std::fs::metadata(file).map_err(io)?.is_file() {
+    const WHAT: &str = "cannot read the model";
+    let mut start = Vec::with_capacity(START_BYTES);
+    let read = open_regular(file, WHAT)?.0.take(START_BYTES as u64).read_to_end(&mut start);
+    read.map_err(|source| ModelError::Io { file: file.to_owned(), what: WHAT, source })?;
+    Ok(start)
+}
+
+/// A regular file and its length; a pipe, which would be waited for for ever, is refused.
+pub fn open_regular(file: &Path, what: &'static str) -> Result<(File, u64), ModelError> {
+    let io = |source| ModelError::Io { file: file.to_owned(), what, source };
+    let handle = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(file).map_err(io)?;
+    let metadata = handle.metadata().map_err(io)?;
+    if !metadata.is_file() {
         return Err(ModelError::Refused { file: file.to_owned(), what: "expected a regular file".to_owned() });
     }
-    let mut start = Vec::with_capacity(START_BYTES);
-    File::open(file).map_err(io)?.take(START_BYTES as u64).read_to_end(&mut start).map_err(io)?;
-    Ok(start)
+    Ok((handle, metadata.len()))
 }
 
 /// A whole file, refused by its length before it is read and while it is read.
 pub(super) fn read_limited(file: &Path, limit: u64, what: &'static str) -> Result<Vec<u8>, ModelError> {
     let io = |source| ModelError::Io { file: file.to_owned(), what, source };
-    let handle = File::open(file).map_err(io)?;
-    let length = handle.metadata().map_err(io)?.len();
+    let (handle, length) = open_regular(file, what)?;
     let too_long = |found: u64| ModelError::Refused {
         file: file.to_owned(),
         what: format!("expected a file of at most {limit} bytes, found {found}"),

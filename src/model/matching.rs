@@ -1,6 +1,7 @@
 //! Which feature goes into which of the model's columns.
 //!
-//! By name where the file has real names, in any order; by position where it has none or generic ones.
+//! By name where the file has real names, or just the features', in any order; by position where it has none or generic
+//! ones.
 
 use crate::features::{ColumnKind, Problems};
 
@@ -28,7 +29,16 @@ pub fn is_generic(name: &str) -> bool {
 /// The place in a row of each of the model's columns; None where they are in order. `names`: a row's columns.
 /// Problems name every column that is missing, too many, or there twice.
 pub fn match_columns(names: &[String], columns: &[Column], problems: &mut Problems) -> Option<Vec<u32>> {
-    if columns.iter().all(|column| is_generic(&column.name)) || columns.len() == 1 {
+    let mut seen = std::collections::HashSet::new();
+    let twice: Vec<&str> =
+        columns.iter().map(|column| column.name.as_str()).filter(|name| !seen.insert(*name)).collect();
+    if !twice.is_empty() {
+        problems.add("feature", format!("the model has inputs of the same name: {}", listed(&twice)));
+        return None;
+    }
+    let same_names = names.len() == columns.len() && names.iter().all(|name| seen.contains(name.as_str()));
+    let made_up = columns.iter().all(|column| is_generic(&column.name)) || columns.len() == 1;
+    if made_up && !same_names {
         if names.len() != columns.len() {
             problems.add(
                 "feature",
@@ -82,6 +92,12 @@ mod tests {
     }
 
     #[test]
+    fn inputs_of_the_same_name_are_refused() {
+        let refused = matched(&["a"], &["a", "a"]).unwrap_err();
+        assert_eq!(refused, "the model has inputs of the same name: a");
+    }
+
+    #[test]
     fn a_missing_or_extra_name_is_named() {
         let refused = matched(&["a", "d"], &["a", "b", "c"]).unwrap_err();
         assert_eq!(refused, "the model wants also: b, c; not an input of the model: d");
@@ -92,6 +108,8 @@ mod tests {
         for names in [["Column_0", "Column_1"], ["f0", "f1"], ["float_input[0]", "float_input[1]"], ["0", "1"]] {
             assert_eq!(matched(&["amount", "hour"], &names), Ok(None));
         }
+        // The same names stand for themselves, made up or not.
+        assert_eq!(matched(&["f2", "f0", "f1"], &["f0", "f1", "f2"]), Ok(Some(vec![1, 2, 0])));
         assert!(matched(&["amount"], &["f0", "f1"]).unwrap_err().contains("takes 2 columns"));
         assert!(!is_generic("fraud") && !is_generic("f") && !is_generic("amount[usd]"));
     }

@@ -153,9 +153,13 @@ impl Bundle {
     /// Bytes of one [`Scorer`]'s buffers.
     #[must_use]
     pub fn scratch_bytes(&self, max_batch: usize) -> usize {
+        self.scratch_bytes_by(max_batch, self.method)
+    }
+
+    fn scratch_bytes_by(&self, max_batch: usize, method: Method) -> usize {
         self.program.scratch_bytes(Scorer::rows(max_batch, self.manifest.decisions.reasons()))
             + Scorer::reasons_bytes(self.program.width(), self.manifest.decisions.reasons())
-            + if self.method == Method::Shapley { self.program.shapley_bytes() } else { 0 }
+            + if method == Method::Shapley { self.program.shapley_bytes() } else { 0 }
     }
 
     /// What its parity vectors showed at load; None where it has none.

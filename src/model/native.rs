@@ -166,6 +166,11 @@ impl NativePlan {
         self.shap.is_some() || matches!(self.body, Running::Linear(_))
     }
 
+    /// Lets go of the tables of [`Self::contributions`].
+    pub fn forget_contributions(&mut self) {
+        self.shap = None;
+    }
+
     /// Buffers for [`Self::contributions`].
     #[must_use]
     pub fn shapley(&self) -> NativeShapley {

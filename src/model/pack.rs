@@ -56,6 +56,12 @@ pub fn pack(packing: &Packing, options: &LoadOptions) -> Result<Packed, ModelErr
         (Format::Safetensors, Some(_)) => None,
         _ => Some(super::load(&packing.file, options)?),
     };
+    let has = |key: &str| template.as_ref().is_some_and(|(table, _)| table.contains_key(key));
+    if let Some(name) = bare.iter().flat_map(|bare| bare.program.files()).find(|name| name.contains('/')) {
+        let what =
+            format!("keeps tensors in {name:?}: expected them in a file right beside the model, as a bundle has it");
+        return Err(ModelError::Refused { file: packing.file.clone(), what });
+    }
     let out = Out::new(&packing.out)?;
     let bytes = read_limited(&packing.file, options.file_bytes_max(), "cannot read the model")?;
     let file = packing.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -70,6 +76,12 @@ pub fn pack(packing: &Packing, options: &LoadOptions) -> Result<Packed, ModelErr
     let sha256 = hex::encode(&Sha256::digest(&bytes).into());
     let _ = writeln!(text, "format = \"{}\"\nfile = {}\nsha256 = \"{sha256}\"", format.name(), quoted(&file));
     let choice = &packing.choice;
+    let given =
+        [("output", choice.output.is_some()), ("class", choice.class.is_some()), ("score", choice.score.is_some())];
+    if let (Some((key, _)), Some(file)) = (given.iter().find(|(key, given)| *given && has(key)), &packing.template) {
+        let what = format!("{key}: expected it either in the template or as an option, found both");
+        return Err(ModelError::Refused { file: file.clone(), what });
+    }
     for (key, value) in [("output", choice.output.as_deref()), ("class", choice.class.as_deref())] {
         if let Some(value) = value {
             let _ = writeln!(text, "{key} = {}", quoted(value));
@@ -78,7 +90,6 @@ pub fn pack(packing: &Packing, options: &LoadOptions) -> Result<Packed, ModelErr
     if let Some(score) = choice.score {
         let _ = writeln!(text, "score = \"{}\"", score.name());
     }
-    let has = |key: &str| template.as_ref().is_some_and(|(table, _)| table.contains_key(key));
     if let Some((_, template)) = &template {
         text.push_str(template);
     }

@@ -39,13 +39,23 @@ pub struct Parity {
     pub worst: f64,
 }
 
-/// Checks the bundle's vectors, if it has any.
-pub(super) fn check(dir: &Path, features: &FeatureSet, scorer: &mut Scorer) -> Result<Option<Parity>, ModelError> {
+/// The bundle's vectors, if it has any.
+pub(super) fn read(dir: &Path) -> Result<Option<Vec<u8>>, ModelError> {
     let file = dir.join(PARITY_FILE);
     if !file.exists() {
         return Ok(None);
     }
-    let bytes = read_limited(&file, PARITY_BYTES_MAX, "cannot read the parity vectors")?;
+    read_limited(&file, PARITY_BYTES_MAX, "cannot read the parity vectors").map(Some)
+}
+
+/// Checks vectors. `dir` is for the error.
+pub(super) fn check(
+    dir: &Path,
+    bytes: &[u8],
+    features: &FeatureSet,
+    scorer: &mut Scorer,
+) -> Result<Parity, ModelError> {
+    let file = dir.join(PARITY_FILE);
     let refused =
         |line: usize, what: String| ModelError::Refused { file: file.clone(), what: format!("line {line}: {what}") };
     let mut parity = Parity::default();
@@ -93,5 +103,5 @@ pub(super) fn check(dir: &Path, features: &FeatureSet, scorer: &mut Scorer) -> R
             parity.worst = parity.worst.max(difference);
         }
     }
-    Ok(Some(parity))
+    Ok(parity)
 }

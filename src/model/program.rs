@@ -5,6 +5,7 @@ use super::native::{NativePlan, NativeScratch, NativeShapley};
 use super::network;
 use super::outputs::{self, OutputSpec};
 use super::{graph, onnx};
+use crate::features::ColumnKind;
 
 /// Rows that go through the model together; more are taken in blocks. A row's numbers do not depend on it.
 pub const BLOCK_ROWS: usize = 64;
@@ -17,6 +18,8 @@ pub struct Program {
     outputs: Vec<OutputSpec>,
     /// The place in a row of each of the model's columns, where they are not in order.
     order: Option<Vec<u32>>,
+    /// Of the model's columns those that take whole numbers: a row without one there has no numbers.
+    whole: Vec<usize>,
     /// Columns of a row.
     width: usize,
     /// Numbers of all outputs.
@@ -61,7 +64,9 @@ impl Program {
     #[must_use]
     pub fn new(core: Core, columns: Vec<Column>, outputs: Vec<OutputSpec>) -> Self {
         let (width, numbers) = (columns.len(), outputs::width(&outputs));
-        Self { core, columns, outputs, order: None, width, numbers }
+        let whole = columns.iter().enumerate().filter(|(_, column)| column.kind == ColumnKind::I64);
+        let whole = whole.map(|(n, _)| n).collect();
+        Self { core, columns, outputs, order: None, whole, width, numbers }
     }
 
     /// The same for rows whose columns stand elsewhere: `order` has the place of each of the model's columns.
@@ -101,7 +106,7 @@ impl Program {
             Core::Graph(plan) => plan.bytes(),
         };
         let texts = self.columns.iter().map(|column| match &column.kind {
-            crate::features::ColumnKind::Text(texts) => texts.bytes(),
+            ColumnKind::Text(texts) => texts.bytes(),
             _ => 0,
         });
         core + texts.sum::<usize>() + self.order.as_ref().map_or(0, |order| order.len() * size_of::<u32>())
@@ -153,6 +158,14 @@ impl Program {
             // A scratch of another model, which no caller has.
             _ => numbers.fill(f64::NAN),
         }
+        if !self.whole.is_empty() {
+            // The graph has taken a 0 for it.
+            for (row, numbers) in rows.chunks_exact(width).zip(numbers.chunks_exact_mut(self.numbers.max(1))) {
+                if self.whole.iter().any(|at| row.get(*at).is_none_or(|value| value.is_nan())) {
+                    numbers.fill(f64::NAN);
+                }
+            }
+        }
         numbers
     }
 
@@ -172,6 +185,13 @@ impl Program {
         match &self.core {
             Core::Native(plan) => plan.target_of(at).is_some_and(|_| plan.explains()),
             Core::Network(_) | Core::Graph(_) => false,
+        }
+    }
+
+    /// Lets go of the tables of [`Self::contributions`], which then cannot be had.
+    pub fn forget_contributions(&mut self) {
+        if let Core::Native(plan) = &mut self.core {
+            plan.forget_contributions();
         }
     }
 

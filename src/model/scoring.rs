@@ -148,7 +148,8 @@ impl Scoring {
             Way::Softmax => sigmoid(self.against(numbers)),
             Way::SoftmaxOdds => self.against(numbers),
         };
-        let score = self.calibration.apply(score);
+        // What is no number is not made one.
+        let score = self.calibration.apply(finite(score));
         match (score.is_finite(), self.narrow) {
             (true, true) => cut(score),
             (true, false) => score,
@@ -182,6 +183,16 @@ impl Scoring {
     #[must_use]
     pub fn at(&self) -> usize {
         self.at
+    }
+
+    /// Whether the score is a probability, before calibration: for what is usual there.
+    #[must_use]
+    pub fn is_probability(&self) -> bool {
+        match self.way {
+            Way::Number => self.means == Means::Probability,
+            Way::Sigmoid | Way::Softmax => true,
+            Way::Odds | Way::SoftmaxOdds => false,
+        }
     }
 
     /// What the output's numbers are.
@@ -381,6 +392,19 @@ mod tests {
         // At 0 or 1 a probability is a score, and has a margin to reason about.
         let p = scoring(OutputSpec::new("p", 1, Means::Probability), &Choice::default()).unwrap();
         assert!(p.score(&[1.0]) >= 1.0 && p.margin(&[1.0]).is_finite());
+    }
+
+    #[test]
+    fn a_calibration_makes_no_score_of_an_infinite_number() {
+        let output = OutputSpec::new("y", 1, Means::Number);
+        for calibration in [Calibration::Platt { a: -1.0, b: 0.0 }, Calibration::Isotonic(vec![(0.0, 0.0), (1.0, 1.0)])]
+        {
+            let mut problems = Problems::default();
+            let scoring =
+                Scoring::choose(&[output.clone()], &Choice::default(), calibration, false, &mut problems).unwrap();
+            assert!(scoring.score(&[f64::INFINITY]).is_nan() && scoring.score(&[f64::NEG_INFINITY]).is_nan());
+            assert!(scoring.score(&[0.5]).is_finite());
+        }
     }
 
     #[test]

@@ -31,6 +31,15 @@ pub fn bound() -> bool {
     }
 }
 
+/// Gives free memory back to the system: for after something great, such as a model, was let go of in pieces.
+pub fn give_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: malloc_trim takes a number, keeps no pointer, and locks what it changes.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

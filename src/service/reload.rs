@@ -117,6 +117,8 @@ impl Reload<'_> {
                 report
             }
         };
+        // What was read, refused or replaced lay in many pieces.
+        drop(tokio::task::spawn_blocking(super::allocator::give_back).await);
         Ok(report)
     }
 

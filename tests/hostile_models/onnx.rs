@@ -17,7 +17,8 @@ pub(crate) const MOST: usize = BUDGET + (1 << 20);
 
 pub(crate) fn load_in(model: &[u8], dir: Option<&Path>) -> Result<Plan, String> {
     let options = Options { bytes: BUDGET, width: None, outputs: Vec::new() };
-    onnx::load(bytes::Bytes::copy_from_slice(model), dir, &options).map_err(|error| error.to_string())
+    let beside = dir.map_or(onnx::External::Nowhere, onnx::External::Folder);
+    onnx::load(bytes::Bytes::copy_from_slice(model), beside, &options).map_err(|error| error.to_string())
 }
 
 /// Refused in at most the budget.

@@ -108,6 +108,8 @@ fn a_chain_without_end_is_refused() {
     // With a budget that holds the lists it is the depth that is refused.
     let options = verdictd::model::onnx::Options { bytes: 1 << 30, width: None, outputs: Vec::new() };
     let file = bytes::Bytes::from(model);
-    let error = refused(1 << 30, || verdictd::model::onnx::load(file, None, &options).map_err(|e| e.to_string()));
+    let error = refused(1 << 30, || {
+        verdictd::model::onnx::load(file, verdictd::model::onnx::External::Nowhere, &options).map_err(|e| e.to_string())
+    });
     assert!(error.contains("deeper than 4096"), "{error}");
 }

@@ -112,14 +112,14 @@ class LightGbm:
     def __init__(self, path):
         import lightgbm
 
-        self.library = ctypes.CDLL(str(next(Path(lightgbm.__file__).parent.rglob("lib_lightgbm.so"))))
+        self.shared = ctypes.CDLL(str(next(Path(lightgbm.__file__).parent.rglob("lib_lightgbm.so"))))
         self.handle, iterations = c_void_p(), c_int()
-        self.check(self.library.LGBM_BoosterCreateFromModelfile(c_char_p(str(path).encode()), byref(iterations), byref(self.handle)))
+        self.check(self.shared.LGBM_BoosterCreateFromModelfile(c_char_p(str(path).encode()), byref(iterations), byref(self.handle)))
 
     def check(self, code):
         if code:
-            self.library.LGBM_GetLastError.restype = c_char_p
-            raise RuntimeError(self.library.LGBM_GetLastError().decode())
+            self.shared.LGBM_GetLastError.restype = c_char_p
+            raise RuntimeError(self.shared.LGBM_GetLastError().decode())
 
     def prepare(self, feeds, _, batch):
         rows = np.ascontiguousarray(next(iter(feeds.values())), np.float64)
@@ -128,10 +128,10 @@ class LightGbm:
         parameters = ctypes.create_string_buffer(b"num_threads=1")
         if batch == 1:
             fast = c_void_p()
-            self.check(self.library.LGBM_BoosterPredictForMatSingleRowFastInit(self.handle, 0, 0, -1, 1, width, parameters, byref(fast)))
-            function, arguments = self.library.LGBM_BoosterPredictForMatSingleRowFast, [fast.value, buffer.ctypes.data, ctypes.addressof(length), out.ctypes.data]
+            self.check(self.shared.LGBM_BoosterPredictForMatSingleRowFastInit(self.handle, 0, 0, -1, 1, width, parameters, byref(fast)))
+            function, arguments = self.shared.LGBM_BoosterPredictForMatSingleRowFast, [fast.value, buffer.ctypes.data, ctypes.addressof(length), out.ctypes.data]
         else:
-            function = self.library.LGBM_BoosterPredictForMat
+            function = self.shared.LGBM_BoosterPredictForMat
             arguments = [self.handle.value, buffer.ctypes.data, 1, batch, width, 1, 0, 0, -1, ctypes.addressof(parameters), ctypes.addressof(length), out.ctypes.data]
         call = Call(address(function), arguments, buffer, rows, (parameters, length, out))
         call.answer = lambda: out[0]
@@ -142,16 +142,16 @@ class XgBoost:
     def __init__(self, path):
         import xgboost
 
-        self.library = ctypes.CDLL(str(next(Path(xgboost.__file__).parent.rglob("libxgboost.so"))))
+        self.shared = ctypes.CDLL(str(next(Path(xgboost.__file__).parent.rglob("libxgboost.so"))))
         self.handle = c_void_p()
-        self.check(self.library.XGBoosterCreate(None, 0, byref(self.handle)))
-        self.check(self.library.XGBoosterLoadModel(self.handle, c_char_p(str(path).encode())))
-        self.check(self.library.XGBoosterSetParam(self.handle, c_char_p(b"nthread"), c_char_p(b"1")))
+        self.check(self.shared.XGBoosterCreate(None, 0, byref(self.handle)))
+        self.check(self.shared.XGBoosterLoadModel(self.handle, c_char_p(str(path).encode())))
+        self.check(self.shared.XGBoosterSetParam(self.handle, c_char_p(b"nthread"), c_char_p(b"1")))
 
     def check(self, code):
         if code:
-            self.library.XGBGetLastError.restype = c_char_p
-            raise RuntimeError(self.library.XGBGetLastError().decode())
+            self.shared.XGBGetLastError.restype = c_char_p
+            raise RuntimeError(self.shared.XGBGetLastError().decode())
 
     def prepare(self, feeds, _, batch):
         rows = np.ascontiguousarray(next(iter(feeds.values())), np.float32)
@@ -161,7 +161,7 @@ class XgBoost:
         texts = [ctypes.create_string_buffer(json.dumps(value).encode()) for value in (array, config)]
         shape, dimensions, result = c_void_p(), c_int64(), POINTER(c_float)()
         arguments = [self.handle.value, *map(ctypes.addressof, texts), 0, *map(ctypes.addressof, (shape, dimensions, result))]
-        call = Call(address(self.library.XGBoosterPredictFromDense), arguments, buffer, rows, (texts, shape, dimensions, result))
+        call = Call(address(self.shared.XGBoosterPredictFromDense), arguments, buffer, rows, (texts, shape, dimensions, result))
         call.answer = lambda: result[0]
         return call
 

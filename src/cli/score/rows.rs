@@ -81,10 +81,18 @@ impl Rows<'_> {
         let names = self.bundle.features().names();
         for (column, (name, kind)) in columns.iter().zip(names.iter().zip(&self.kinds)) {
             let cell = record.get(*column).unwrap_or_default();
-            let value = if let ColumnKind::Text(texts) = kind { text(cell, texts) } else { number(cell) };
+            let value = match kind {
+                ColumnKind::Text(texts) => text(cell, texts),
+                ColumnKind::I64 => number(cell).filter(|value| value.is_nan() || value.fract() == 0.0),
+                _ => number(cell),
+            };
             let Some(value) = value else {
                 let found = String::from_utf8_lossy(cell.get(..cell.len().min(64)).unwrap_or_default()).into_owned();
-                let expected = if matches!(kind, ColumnKind::Text(_)) { "a text of UTF-8" } else { "a number" };
+                let expected = match kind {
+                    ColumnKind::Text(_) => "a text of UTF-8",
+                    ColumnKind::I64 => "a whole number",
+                    _ => "a number",
+                };
                 return Err(format!("{name}: expected {expected}, found {found:?}"));
             };
             self.row.push(value);
@@ -175,7 +183,7 @@ fn positions(found: usize, expected: usize) -> Result<Vec<usize>, Failure> {
 
 /// Whether it is the header 0,1,2 … of columns without names.
 fn is_counted(header: &csv::ByteRecord) -> bool {
-    header.len() > 2 && header.iter().enumerate().all(|(n, cell)| cell == n.to_string().as_bytes())
+    header.len() > 1 && header.iter().enumerate().all(|(n, cell)| cell == n.to_string().as_bytes())
 }
 
 /// By name, or by position where the model or the header has only made-up names such as `Column_0`, `f0`, `0`.

@@ -2,7 +2,7 @@
 
 use super::op::{Context, Dictionary};
 use super::tensor::{Tensor, TensorType};
-use super::{Error, compile, import, program, proto, survey, weights};
+use super::{Error, External, compile, import, program, proto, survey, weights};
 use bytes::Bytes;
 use prost::Message;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct Evaluation {
 
 fn decoded(bytes: &Bytes, context: &mut Context) -> Result<Arc<Tensor>, Error> {
     let proto = proto::Tensor::decode(bytes.clone()).map_err(|error| Error(format!("not a tensor: {error}")))?;
-    Ok(Arc::new(weights::tensor(&proto, None, context)?))
+    Ok(Arc::new(weights::tensor(&proto, External::Nowhere, context)?))
 }
 
 /// Runs a model on `inputs` (each a `TensorProto`, in the model's order) and reads `expected` beside it.
@@ -41,7 +41,7 @@ pub fn evaluate(model: &Bytes, inputs: &[Bytes], expected: &[Bytes], known: Know
     survey::survey(std::io::Cursor::new(model), model.len() as u64)?;
     let mut context = Context::new(BYTES_MAX);
     let model = proto::Model::decode(model.clone()).map_err(|error| Error(format!("not an ONNX model: {error}")))?;
-    let mut graph = import::import(model, None, &[], &mut context)?;
+    let mut graph = import::import(model, External::Nowhere, &[], &mut context)?;
     let mut first = None;
     let tensors = inputs.iter().map(|input| decoded(input, &mut context)).collect::<Result<Vec<_>, _>>()?;
     for (n, (input, tensor)) in std::mem::take(&mut graph.inputs).into_iter().zip(tensors).enumerate() {

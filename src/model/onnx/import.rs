@@ -6,6 +6,7 @@
 //! limited. **Subgraphs** (If, Loop, Scan) are refused by name.
 
 use super::error::{Error, shown};
+use super::external::External;
 use super::graph::{Dim, Graph, Input, place};
 use super::op::{Attribute, Context, Node};
 use super::survey::NODES_MAX;
@@ -13,7 +14,6 @@ use super::{ml, proto, weights};
 use bytes::Bytes;
 use prost::Message;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
 use std::sync::Arc;
 
 /// The oldest opset of ai.onnx whose operators mean what is meant here.
@@ -32,7 +32,7 @@ type Functions = HashMap<(String, String, String), proto::Function>;
 /// Whatever the file holds that is not a model as verdictd understands it, by name.
 pub fn import(
     model: proto::Model,
-    dir: Option<&Path>,
+    beside: External<'_>,
     outputs: &[String],
     context: &mut Context,
 ) -> Result<Graph, Error> {
@@ -45,7 +45,7 @@ pub fn import(
     let mut made = Graph::default();
     for tensor in graph.initializer {
         let name = tensor.name.clone().unwrap_or_default();
-        let constant = Arc::new(weights::tensor(&tensor, dir, context)?);
+        let constant = Arc::new(weights::tensor(&tensor, beside, context)?);
         if name.is_empty() || made.constants.insert(name.clone(), constant).is_some() {
             return Err(Error(format!("two constants are named '{}'", shown(&name))));
         }
@@ -74,7 +74,7 @@ pub fn import(
     }
     let given = made.inputs.iter().map(|input| &input.name).chain(made.constants.keys()).cloned();
     let names = given.map(|name| (name.clone(), name)).collect();
-    let mut reader = Reader { functions: &functions, dir, context, nodes: Vec::new(), calls: 0 };
+    let mut reader = Reader { functions: &functions, beside, context, nodes: Vec::new(), calls: 0 };
     reader.nodes(graph.node, &versions, &Scope { names, ..Scope::default() })?;
     made.nodes = reader.nodes;
     for at in maps {
@@ -196,7 +196,7 @@ impl Scope {
 
 struct Reader<'a> {
     functions: &'a Functions,
-    dir: Option<&'a Path>,
+    beside: External<'a>,
     context: &'a mut Context,
     nodes: Vec<Node>,
     /// Of functions, so far: an empty function makes no node.
@@ -268,7 +268,7 @@ impl Reader<'_> {
             2 => Attribute::Int(attribute.i.unwrap_or_default()),
             3 => Attribute::Text(text(&attribute.s.unwrap_or_default())?),
             4 => match attribute.t {
-                Some(tensor) => Attribute::Tensor(Arc::new(weights::attribute(&tensor, self.dir, self.context)?)),
+                Some(tensor) => Attribute::Tensor(Arc::new(weights::attribute(&tensor, self.beside, self.context)?)),
                 None => return Err(Error::new("expected a tensor")),
             },
             6 => Attribute::Floats(attribute.floats),

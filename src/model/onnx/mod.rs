@@ -12,6 +12,7 @@ mod buffers;
 mod compile;
 mod error;
 mod evaluate;
+mod external;
 pub mod graph;
 mod import;
 pub mod ml;
@@ -30,6 +31,7 @@ mod wire;
 
 pub use error::Error;
 pub use evaluate::{Evaluation, Known, evaluate};
+pub use external::{External, plain_name};
 pub use op::Dictionary;
 pub use plan::{Column, Options, OutputKind, OutputSpec, Plan, Scratch, load};
 pub use survey::{Survey, survey};

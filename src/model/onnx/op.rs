@@ -6,7 +6,7 @@
 
 use super::tensor::{Data, Tensor, TensorType, View};
 use std::any::{Any, TypeId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -206,6 +206,8 @@ pub struct Context {
     shared: HashMap<(String, TypeId), Arc<dyn Any + Send + Sync>>,
     /// The node that is being built: its first output, which no other node has.
     node: String,
+    /// Files beside the model's own that were read from.
+    files: BTreeSet<String>,
     /// Class names of the node's outputs, as [`Context::label`] was told.
     labels: Vec<(usize, Vec<String>)>,
 }
@@ -215,6 +217,17 @@ impl Context {
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         Self { left: bytes, ..Self::default() }
+    }
+
+    /// Notes a file that was read from.
+    pub fn opened(&mut self, file: String) {
+        self.files.insert(file);
+    }
+
+    /// All of them, each once.
+    #[must_use]
+    pub fn files(&self) -> Vec<String> {
+        self.files.iter().cloned().collect()
     }
 
     /// Starts the next node.

@@ -10,11 +10,10 @@ use super::graph::{Dim, Graph, Input};
 use super::op::{Context, Dictionary};
 use super::program::{Program, State};
 use super::tensor::{Data, Kind, TensorType, View};
-use super::{Error, compile, import, probe, proto, survey};
+use super::{Error, External, compile, import, probe, proto, survey};
 use bytes::Bytes;
 use prost::Message;
 use std::collections::HashSet;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Numbers of rows that an open graph is compiled for.
@@ -89,29 +88,21 @@ pub struct Plan {
 #[derive(Debug)]
 pub struct Scratch(Vec<State>);
 
-/// Reads a model. `dir`: the bundle's directory, where external data may lie.
+/// Reads a model. `beside`: where external data may lie.
 ///
 /// # Errors
 /// It is no model, holds what is not supported, or takes more than it may: with the name of the node or tensor.
-pub fn load(bytes: Bytes, dir: Option<&Path>, options: &Options) -> Result<Plan, Error> {
+pub fn load(bytes: Bytes, beside: External<'_>, options: &Options) -> Result<Plan, Error> {
     let found = survey::survey(std::io::Cursor::new(&bytes), bytes.len() as u64)?;
     let decoded = usize::try_from(found.decoded).unwrap_or(usize::MAX);
     let mut context = Context::new(options.bytes);
     context.take(decoded, "the model's file, read,")?;
     let model = proto::Model::decode(bytes).map_err(|error| Error(format!("not an ONNX model: {error}")))?;
-    let files = beside(&model);
-    let mut graph = import::import(model, dir, &options.outputs, &mut context)?;
+    let mut graph = import::import(model, beside, &options.outputs, &mut context)?;
+    let files = context.files();
     compile::fold(&mut graph, &mut context)?;
     graph.order()?;
     Ok(Plan { files, ..build(&graph, options, context)? })
-}
-
-/// The files where the model keeps tensors, each once.
-fn beside(model: &proto::Model) -> Vec<String> {
-    let entries = model.graph.iter().flat_map(|graph| &graph.initializer).flat_map(|tensor| &tensor.external_data);
-    let locations = entries.filter(|entry| entry.key.as_deref() == Some("location"));
-    let files: std::collections::BTreeSet<String> = locations.filter_map(|entry| entry.value.clone()).collect();
-    files.into_iter().collect()
 }
 
 fn build(graph: &Graph, options: &Options, mut context: Context) -> Result<Plan, Error> {

@@ -1,18 +1,16 @@
 //! The numbers of a tensor in a file: as raw little-endian bytes, as a list by kind, or in a file beside the model.
 //!
 //! The shape is held against what is there before anything is allocated, and the bytes are taken off the budget
-//! first. External data lies in the bundle's own directory: a relative path of plain names that leads to a regular
-//! file below that directory, symbolic links followed (ONNX, "External data").
+//! first. External data lies in the bundle's own directory: a relative path of plain names (ONNX, "External data"), see
+//! [`super::external`].
 
 use super::error::{Error, shown};
+use super::external::{External, Place, plain_name};
 use super::op::Context;
 use super::proto;
 use super::survey::DIMS_MAX;
 use super::tensor::{Data, Kind, Tensor, count};
 use bytes::Bytes;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::{Component, Path, PathBuf};
 
 /// `TensorProto.DataLocation.EXTERNAL`.
 const EXTERNAL: i32 = 1;
@@ -54,7 +52,7 @@ pub fn kind(data_type: i32) -> Result<Kind, Error> {
 ///
 /// # Errors
 /// As [`tensor`].
-pub fn attribute(proto: &proto::Tensor, dir: Option<&Path>, context: &mut Context) -> Result<Tensor, Error> {
+pub fn attribute(proto: &proto::Tensor, beside: External<'_>, context: &mut Context) -> Result<Tensor, Error> {
     type Wide = fn(&[u8]) -> Vec<i32>;
     let wide: Option<Wide> = match proto.data_type.unwrap_or_default() {
         2 => Some(|raw| raw.iter().map(|b| i32::from(*b)).collect()),
@@ -63,27 +61,27 @@ pub fn attribute(proto: &proto::Tensor, dir: Option<&Path>, context: &mut Contex
         5 => Some(|raw| raw.as_chunks().0.iter().map(|b| i32::from(i16::from_le_bytes(*b))).collect()),
         _ => None,
     };
-    let Some(wide) = wide else { return tensor(proto, dir, context) };
+    let Some(wide) = wide else { return tensor(proto, beside, context) };
     let mut widened = proto::Tensor { data_type: Some(6), raw_data: None, ..proto.clone() };
     if let Some(raw) = &proto.raw_data {
         context.take(raw.len().saturating_mul(4), "a tensor")?;
         widened.int32_data = wide(raw);
     }
-    tensor(&widened, dir, context)
+    tensor(&widened, beside, context)
 }
 
 /// Reads a tensor.
 ///
 /// # Errors
 /// Shape and numbers do not fit, a kind that is not known, no room left, or an external file that may not be read.
-pub fn tensor(proto: &proto::Tensor, dir: Option<&Path>, context: &mut Context) -> Result<Tensor, Error> {
-    read(proto, dir, context).map_err(|error| match proto.name.as_deref() {
+pub fn tensor(proto: &proto::Tensor, beside: External<'_>, context: &mut Context) -> Result<Tensor, Error> {
+    read(proto, beside, context).map_err(|error| match proto.name.as_deref() {
         Some(name) if !name.is_empty() => error.at(&format!("tensor '{}'", shown(name))),
         _ => error.at("a tensor"),
     })
 }
 
-fn read(proto: &proto::Tensor, dir: Option<&Path>, context: &mut Context) -> Result<Tensor, Error> {
+fn read(proto: &proto::Tensor, beside: External<'_>, context: &mut Context) -> Result<Tensor, Error> {
     let kind = kind(proto.data_type.unwrap_or_default())?;
     if proto.segment.is_some() {
         return Err(Error::new("a tensor in segments is not supported"));
@@ -96,9 +94,9 @@ fn read(proto: &proto::Tensor, dir: Option<&Path>, context: &mut Context) -> Res
     let len = count(&shape).and_then(|len| Some((len, len.checked_mul(kind.bytes())?)));
     let Some((len, bytes)) = len else { return Err(Error(format!("its shape {shape:?} has too many elements"))) };
     let data = if proto.data_location == Some(EXTERNAL) {
-        let (path, offset) = external(proto, dir, bytes)?;
+        let (place, offset) = external(proto, beside, bytes, context)?;
         context.take(bytes, "a tensor")?;
-        from_file(kind, &path, offset, bytes)?
+        from_file(kind, &place, offset, bytes)?
     } else if let Some(raw) = &proto.raw_data {
         if kind == Kind::Text {
             return Err(Error::new("texts cannot stand in raw data"));
@@ -178,7 +176,12 @@ impl Typed {
 }
 
 /// Where a tensor's numbers lie: the file and the offset in it.
-fn external(proto: &proto::Tensor, dir: Option<&Path>, bytes: usize) -> Result<(PathBuf, u64), Error> {
+fn external(
+    proto: &proto::Tensor,
+    beside: External<'_>,
+    bytes: usize,
+    context: &mut Context,
+) -> Result<(Place, u64), Error> {
     let entry = |key: &str| {
         let entry = proto.external_data.iter().find(|entry| entry.key.as_deref() == Some(key));
         entry.and_then(|entry| entry.value.as_deref())
@@ -189,48 +192,23 @@ fn external(proto: &proto::Tensor, dir: Option<&Path>, bytes: usize) -> Result<(
     };
     let location = entry("location").ok_or_else(|| Error::new("external data without a location"))?;
     let at = format!("external data '{}'", shown(location));
-    let Some(dir) = dir else {
-        return Err(Error(format!("{at}: a bare model's directory is not known: pack it first")));
-    };
-    let plain = Path::new(location).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    if !plain || location.is_empty() {
-        return Err(Error(format!("{at}: expected a path inside the bundle, without .. and not absolute")));
-    }
-    let real = |path: &Path| path.canonicalize().map_err(|error| Error(format!("{at}: {error}")));
-    let (root, path) = (real(dir)?, real(&dir.join(location))?);
-    if !path.starts_with(&root) {
-        return Err(Error(format!("{at}: it leads out of the bundle")));
-    }
-    let file = path.metadata().map_err(|error| Error(format!("{at}: {error}")))?;
-    if !file.is_file() {
-        return Err(Error(format!("{at}: expected a regular file")));
-    }
+    let (place, file_bytes) = beside.find(location)?;
     let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?);
     if length.is_some_and(|length| length != bytes as u64) {
         return Err(Error(format!("{at}: expected {bytes} bytes, it says {}", length.unwrap_or_default())));
     }
-    if offset.checked_add(bytes as u64).is_none_or(|end| end > file.len()) {
-        return Err(Error(format!("{at}: {bytes} bytes at {offset} are beyond its end at {}", file.len())));
+    if offset.checked_add(bytes as u64).is_none_or(|end| end > file_bytes) {
+        return Err(Error(format!("{at}: {bytes} bytes at {offset} are beyond its end at {file_bytes}")));
     }
-    Ok((path, offset))
+    context.opened(plain_name(location));
+    Ok((place, offset))
 }
 
-fn from_file(kind: Kind, path: &Path, offset: u64, bytes: usize) -> Result<Data, Error> {
+fn from_file(kind: Kind, place: &Place, offset: u64, bytes: usize) -> Result<Data, Error> {
     if kind == Kind::Text {
         return Err(Error::new("texts cannot stand in external data"));
     }
-    let broken = |error: std::io::Error| Error(format!("external data: {error}"));
-    let mut file = File::open(path).map_err(broken)?;
-    file.seek(SeekFrom::Start(offset)).map_err(broken)?;
     let mut data = Typed::new(kind, bytes / kind.bytes());
-    let mut chunk = vec![0; CHUNK];
-    let mut left = bytes;
-    while left > 0 {
-        let take = left.min(CHUNK);
-        let Some(part) = chunk.get_mut(..take) else { break };
-        file.read_exact(part).map_err(broken)?;
-        data.push(part);
-        left -= take;
-    }
+    place.read(offset, bytes, CHUNK, |part| data.push(part))?;
     Ok(data.0)
 }

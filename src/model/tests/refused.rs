@@ -202,3 +202,15 @@ mod arbitrary {
         }
     }
 }
+
+/// A pipe in a bundle's place was opened and waited for, and with it every later reload.
+#[test]
+fn a_pipe_in_a_bundle_is_refused_and_not_waited_for() {
+    for file in ["model.toml", "model.safetensors", "parity.ndjson"] {
+        let made = Made::new();
+        made.write();
+        let _ = std::fs::remove_file(made.path(file));
+        assert!(std::process::Command::new("mkfifo").arg(made.path(file)).status().unwrap().success());
+        assert!(made.refused().contains("expected a regular file"), "{file}");
+    }
+}

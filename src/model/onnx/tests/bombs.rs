@@ -8,7 +8,7 @@ use std::io::Cursor;
 fn refused(bytes: &Bytes) -> String {
     match survey(Cursor::new(bytes), bytes.len() as u64) {
         Err(error) => error.0,
-        Ok(_) => load(bytes.clone(), None, &options()).unwrap_err().0,
+        Ok(_) => load(bytes.clone(), External::Nowhere, &options()).unwrap_err().0,
     }
 }
 
@@ -80,7 +80,7 @@ fn work_that_grows_is_refused() {
         .node("Add", &["x", "c"], &["y"])
         .output("y");
     let roomy = Options { bytes: 1 << 30, ..options() };
-    let refusal = load(model.bytes(), None, &roomy).unwrap_err().0;
+    let refusal = load(model.bytes(), External::Nowhere, &roomy).unwrap_err().0;
     assert!(refusal.contains("too much work"), "{refusal}");
 }
 
@@ -90,7 +90,7 @@ fn a_tensor_that_claims_more_than_it_holds_is_refused() {
         let model = Model::floats(1).constant(floats("c", dims, &[1.0])).node("Add", &["x", "c"], &["y"]).output("y");
         let bytes = model.bytes();
         let claimed = survey(Cursor::new(&bytes), bytes.len() as u64).unwrap().claimed;
-        (claimed, load(bytes, None, &options()).unwrap_err().0)
+        (claimed, load(bytes, External::Nowhere, &options()).unwrap_err().0)
     };
     let (claimed, refusal) = claims(&[1_000_000, 1_000_000]);
     assert_eq!(claimed, 4_000_000_000_000);

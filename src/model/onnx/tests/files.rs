@@ -24,7 +24,7 @@ fn a_file_cut_anywhere_is_refused_or_whole() {
         let cut = bytes.slice(..len);
         let first = survey(Cursor::new(&cut), len as u64);
         // A cut between two fields leaves a model that is short of something.
-        let loaded = load(cut, None, &options());
+        let loaded = load(cut, External::Nowhere, &options());
         assert!(first.is_ok() || loaded.is_err(), "{len}");
         if let Ok(plan) = loaded {
             assert_eq!(plan.outputs().len(), 1);
@@ -41,7 +41,7 @@ fn a_file_with_changed_bits_does_no_harm() {
         for bit in 0..8 {
             let mut changed = bytes.to_vec();
             changed[at] ^= 1 << bit;
-            if let Ok(plan) = load(changed.into(), None, &options()) {
+            if let Ok(plan) = load(changed.into(), External::Nowhere, &options()) {
                 let rows = vec![1.0; plan.columns().len() * 9];
                 assert_eq!(run(&plan, &rows).len(), 9 * plan.out_width());
             }
@@ -65,7 +65,7 @@ fn beside(entries: &[(&str, &str)]) -> Model {
 }
 
 fn refusal_in(dir: &Path, entries: &[(&str, &str)]) -> String {
-    load(beside(entries).bytes(), Some(dir), &options()).unwrap_err().0
+    load(beside(entries).bytes(), External::Folder(dir), &options()).unwrap_err().0
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn external_data_is_read_from_the_bundle_alone() {
 
     for location in ["data/weights", "./data/weights", "inner"] {
         let model = beside(&[("location", location), ("offset", "4"), ("length", "8")]);
-        let plan = load(model.bytes(), Some(&dir), &options()).unwrap();
+        let plan = load(model.bytes(), External::Folder(&dir), &options()).unwrap();
         assert_eq!(run(&plan, &[1.0, 1.0]), [2.5, -1.5], "{location}");
     }
     let inside = "expected a path inside the bundle, without .. and not absolute";
@@ -99,7 +99,7 @@ fn external_data_is_read_from_the_bundle_alone() {
     assert!(refusal_in(&dir, &[weights, ("offset", "-1")]).ends_with("offset is no number"));
     assert!(refusal_in(&dir, &[weights, ("length", "12")]).ends_with("expected 8 bytes, it says 12"));
     assert!(refusal_in(&dir, &[]).ends_with("external data without a location"));
-    let refusal = load(beside(&[weights]).bytes(), None, &options()).unwrap_err().0;
+    let refusal = load(beside(&[weights]).bytes(), External::Nowhere, &options()).unwrap_err().0;
     assert!(refusal.contains("directory is not known"), "{refusal}");
 }
 
@@ -108,7 +108,7 @@ fn the_survey_s_estimate_is_more_than_a_load_takes() {
     // What does not fit a budget of the estimate would be refused by the load.
     let bytes = example().bytes();
     let estimate = survey(Cursor::new(&bytes), bytes.len() as u64).unwrap().estimate();
-    let working = load(bytes.clone(), None, &options()).unwrap().scratch_bytes(1 << 20);
+    let working = load(bytes.clone(), External::Nowhere, &options()).unwrap().scratch_bytes(1 << 20);
     let tight = Options { bytes: usize::try_from(estimate).unwrap() + 2 * working, ..options() };
-    load(bytes, None, &tight).unwrap();
+    load(bytes, External::Nowhere, &tight).unwrap();
 }

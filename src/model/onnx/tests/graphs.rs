@@ -18,10 +18,10 @@ fn a_node_that_no_output_needs_is_dropped_even_if_it_could_not_run() {
 fn only_the_wanted_outputs_are_computed() {
     let model = Model::floats(1).node("Neg", &["x"], &["y"]).node("Exp", &["x"], &["z"]).output("y").output("z");
     let wanted = Options { outputs: vec!["z".to_owned()], ..options() };
-    let plan = load(model.clone().bytes(), None, &wanted).unwrap();
+    let plan = load(model.clone().bytes(), External::Nowhere, &wanted).unwrap();
     assert_eq!((plan.outputs().len(), plan.explain().len()), (1, 1));
     let wanted = Options { outputs: vec!["w".to_owned()], ..options() };
-    let refusal = load(model.bytes(), None, &wanted).unwrap_err().0;
+    let refusal = load(model.bytes(), External::Nowhere, &wanted).unwrap_err().0;
     assert_eq!(refusal, "no output 'w'; there are 'y', 'z'");
 }
 
@@ -80,7 +80,7 @@ fn a_long_chain_takes_no_stack() {
 #[test]
 fn an_opset_before_7_is_refused() {
     let model = Model::floats(1).node("Neg", &["x"], &["y"]).output("y");
-    let refusal = load(model.bytes_of(6), None, &options()).unwrap_err().0;
+    let refusal = load(model.bytes_of(6), External::Nowhere, &options()).unwrap_err().0;
     assert_eq!(refusal, "opset 6 of ai.onnx, expected 9 to 21");
 }
 
@@ -150,7 +150,7 @@ fn functions_that_call_themselves_or_multiply_are_refused() {
         });
     }
     let roomy = Options { bytes: 4 << 30, ..options() };
-    let refusal = load(model.clone().bytes(), None, &roomy).unwrap_err().0;
+    let refusal = load(model.clone().bytes(), External::Nowhere, &roomy).unwrap_err().0;
     assert!(refusal.contains("at most 100000 calls of functions"), "{refusal}");
     // In a small budget their bodies do not fit.
     assert!(model.refusal().contains("a function's body takes"));

@@ -5,7 +5,7 @@ mod files;
 mod graphs;
 mod rows;
 
-use super::{Options, Plan, load, proto};
+use super::{External, Options, Plan, load, proto};
 use bytes::Bytes;
 use prost::Message;
 
@@ -126,11 +126,11 @@ impl Model {
     }
 
     fn load(self) -> Plan {
-        load(self.bytes(), None, &options()).unwrap()
+        load(self.bytes(), External::Nowhere, &options()).unwrap()
     }
 
     fn refusal(self) -> String {
-        load(self.bytes(), None, &options()).unwrap_err().0
+        load(self.bytes(), External::Nowhere, &options()).unwrap_err().0
     }
 }
 

@@ -37,7 +37,7 @@ fn mixed() -> Model {
 
 #[test]
 fn a_row_gives_the_same_bits_in_every_batch() {
-    let plan = load(mixed().bytes_of(20), None, &options()).unwrap();
+    let plan = load(mixed().bytes_of(20), External::Nowhere, &options()).unwrap();
     assert!(plan.notes().is_empty(), "{:?}", plan.notes());
     let (width, out) = (plan.columns().len(), plan.out_width());
     let rows = numbers(u32::try_from(width).unwrap() * 150);
@@ -54,7 +54,7 @@ fn a_graph_that_mixes_rows_is_run_row_by_row_and_says_so() {
     let axes = || longs("axes", &[1], &[0]);
     let mean =
         Model::floats(2).constant(axes()).node("ReduceMean", &["x", "axes"], &["m"]).node("Sub", &["x", "m"], &["y"]);
-    let plan = load(mean.output("y").bytes_of(18), None, &options()).unwrap();
+    let plan = load(mean.output("y").bytes_of(18), External::Nowhere, &options()).unwrap();
     assert_eq!(plan.notes(), ["rows are run one by one: a row's result depends on its neighbours"]);
     assert_eq!(run(&plan, &[1.0, 2.0, 3.0, 4.0]), [0.0; 4]);
     // A shape that only fits one row.
