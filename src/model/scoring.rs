@@ -401,7 +401,8 @@ mod tests {
         {
             let mut problems = Problems::default();
             let scoring =
-                Scoring::choose(&[output.clone()], &Choice::default(), calibration, false, &mut problems).unwrap();
+                Scoring::choose(std::slice::from_ref(&output), &Choice::default(), calibration, false, &mut problems)
+                    .unwrap();
             assert!(scoring.score(&[f64::INFINITY]).is_nan() && scoring.score(&[f64::NEG_INFINITY]).is_nan());
             assert!(scoring.score(&[0.5]).is_finite());
         }
