@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use verdictd::model::onnx::{Options, load, survey};
+use verdictd::model::onnx::{External, Options, load, survey};
 
 /// Bytes that a model may take here: enough for any of the seeds.
 const BYTES: usize = 32 << 20;
@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
     // What the survey passes is read; what it does not pass is no model.
     let surveyed = survey(std::io::Cursor::new(data), data.len() as u64);
     let options = Options { bytes: BYTES, width: Some(3), outputs: Vec::new() };
-    let Ok(plan) = load(bytes::Bytes::copy_from_slice(data), None, &options) else { return };
+    let Ok(plan) = load(bytes::Bytes::copy_from_slice(data), External::Nowhere, &options) else { return };
     assert!(surveyed.is_ok());
     let (width, numbers) = (plan.columns().len(), plan.out_width());
     if width > 64 || numbers > 4096 {
