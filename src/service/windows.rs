@@ -3,7 +3,7 @@
 use crate::config::{Config, KeyMapping, Origin, Problem, SourceKind};
 use crate::engine::WindowFigures;
 use crate::event::Pointer;
-use crate::features::{CellKind, Plan};
+use crate::features::Plan;
 use serde_json::{Value, json};
 
 /// The member `windows` of the status.
@@ -83,12 +83,13 @@ pub fn families(
 /// Where several appliances share a topic, each counts its own part: a line for each source whose records are not keyed
 /// as the windows are.
 pub fn key_warnings(config: &Config, plan: &Plan, origin: &dyn Fn(&str) -> Origin) -> Vec<Problem> {
-    let keys: Vec<&[Pointer]> = plan
-        .columns()
+    let mut keys: Vec<&[Pointer]> = plan
+        .streams()
         .iter()
-        .filter(|column| column.kind == CellKind::Hash && column.name.starts_with("key "))
+        .filter_map(|stream| plan.columns().get(stream.key))
         .map(|column| column.pointers.as_slice())
         .collect();
+    keys.dedup();
     let mut warnings = Vec::new();
     for source in &config.sources {
         let SourceKind::Kafka(kafka) = &source.kind else { continue };

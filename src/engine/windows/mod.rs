@@ -100,7 +100,7 @@ impl Windowed {
     /// # Errors
     /// When the store cannot be read.
     pub fn arranged(mut self, plan: &Arc<Plan>, refolded: Option<Refolded>, store: &Store) -> Result<Self, StoreError> {
-        if self.plan() == plan {
+        if self.plan().is_arranged_as(plan) {
             return Ok(self);
         }
         let folded = match refolded {
