@@ -146,7 +146,7 @@ impl Slice<'_> {
             let start = rows.len();
             rows.resize(start + features.width(), 0.0);
             let row = rows.get_mut(start..).unwrap_or_default();
-            match features.fill(batch.fields_of(event, features.pointers().len()), &batch.text, row) {
+            match features.fill(batch.fields_of(event, features.pointers().len()), &batch.text, None, row) {
                 Ok(()) => {
                     filled.push(Ok(count));
                     count += 1;
