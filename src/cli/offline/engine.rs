@@ -1,0 +1,143 @@
+//! Events to answers: decoder, features, model, decision and reasons, as the daemon has them.
+
+use super::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX};
+use crate::{
+    cli::Failure,
+    event::{BadRecord, Decoder, Event, EventBatch, Form, IdentityRules, Item, Label},
+    model::{Bundle, Reasons, Scorer},
+    verdict::Verdict,
+};
+use bytes::Bytes;
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// What became of one record.
+pub(in crate::cli) enum Answer<'a> {
+    Scored(Scored<'a>),
+    /// It is no event.
+    Label(&'a EventBatch, &'a Label),
+    Bad(&'a EventBatch, &'a BadRecord),
+}
+
+/// An event's verdict, and the row that it was scored by.
+pub(in crate::cli) struct Scored<'a> {
+    /// Without what only a commit gives: `sequence` and `decided_ms` are 0.
+    pub verdict: Verdict<'a>,
+    /// None where there is none; the verdict's reason then says why.
+    pub row: Option<&'a [f64]>,
+}
+
+/// What takes the answers, in the order of the records.
+pub(in crate::cli) type Visit<'v> = dyn FnMut(Answer<'_>) -> Result<(), Failure> + 'v;
+
+/// One bundle and what it has seen.
+pub(in crate::cli) struct Engine<'b> {
+    bundle: &'b Bundle,
+    scorer: Scorer,
+    decoder: Decoder,
+}
+
+/// What became of one event: its row's number among those scored, or why it has none.
+type Filled = Result<usize, String>;
+
+impl<'b> Engine<'b> {
+    pub fn new(bundle: &'b Bundle, rules: IdentityRules) -> Self {
+        let decoder = Decoder::new(rules, Arc::clone(bundle.features().pointers()), EVENT_BYTES_MAX, 0);
+        Self { bundle, scorer: bundle.scorer(BATCH_EVENTS_MAX), decoder }
+    }
+
+    pub fn bundle(&self) -> &'b Bundle {
+        self.bundle
+    }
+
+    /// Works off the records of `body`, NDJSON, and hands out an answer for each, in their order.
+    pub fn run(&mut self, body: Bytes, visit: &mut Visit<'_>) -> Result<(), Failure> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let batch = self.decoder.decode(&Form::Ndjson, body, i64::try_from(now.as_micros()).unwrap_or(i64::MAX));
+        let (rows, filled) = self.fill(&batch);
+        let mut scores = vec![f64::NAN; filled.iter().filter(|f| f.is_ok()).count()];
+        self.scorer.score(&rows, &mut scores);
+        let width = self.bundle.features().width();
+        let mut filled = filled.into_iter();
+        for item in &batch.items {
+            match item {
+                Item::Bad(bad) => visit(Answer::Bad(&batch, bad))?,
+                Item::Label(label) => visit(Answer::Label(&batch, label))?,
+                Item::Event(event) => {
+                    let (row, score, reason) = match filled.next() {
+                        Some(Ok(n)) => {
+                            (rows.get(n * width..(n + 1) * width), scores.get(n).copied().unwrap_or(f64::NAN), None)
+                        }
+                        Some(Err(reason)) => (None, f64::NAN, Some(reason)),
+                        None => (None, f64::NAN, None),
+                    };
+                    self.judge(&batch, event, row, score, reason, visit)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of the events that can have one, and for each event which row that is.
+    fn fill(&self, batch: &EventBatch) -> (Vec<f64>, Vec<Filled>) {
+        let features = self.bundle.features();
+        let mut rows = Vec::new();
+        let mut filled = Vec::new();
+        let mut count = 0;
+        for item in &batch.items {
+            let Item::Event(event) = item else { continue };
+            let start = rows.len();
+            rows.resize(start + features.width(), 0.0);
+            let row = rows.get_mut(start..).unwrap_or_default();
+            match features.fill(batch.fields_of(event, features.pointers().len()), &batch.text, row) {
+                Ok(()) => {
+                    filled.push(Ok(count));
+                    count += 1;
+                }
+                Err(unscorable) => {
+                    filled.push(Err(unscorable.to_string()));
+                    rows.truncate(start);
+                }
+            }
+        }
+        (rows, filled)
+    }
+
+    fn judge(
+        &mut self,
+        batch: &EventBatch,
+        event: &Event,
+        row: Option<&[f64]>,
+        score: f64,
+        unscorable: Option<String>,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Failure> {
+        let bundle = self.bundle;
+        let score = Some(score).filter(|score| score.is_finite());
+        let unscorable =
+            unscorable.or_else(|| score.is_none().then(|| "the model's result is not a finite number".to_owned()));
+        let decision = score.map_or(bundle.fallback(), |score| bundle.decide(score));
+        let mut reasons: Vec<&str> = unscorable.iter().map(String::as_str).collect();
+        let found = match row {
+            Some(row) if score.is_some() && bundle.wants_reasons(decision) => self.scorer.reasons(row),
+            _ => Reasons::default(),
+        };
+        reasons.extend(found.names(bundle.features()));
+        let verdict = Verdict {
+            sequence: 0,
+            source: batch.str(event.source),
+            id: batch.str(event.id),
+            key: event.key.map(|key| batch.str(key)),
+            time_us: event.time_us,
+            decision,
+            score,
+            reasons,
+            model: bundle.label(),
+            model_sha256: bundle.sha256(),
+            decided_ms: 0,
+        };
+        visit(Answer::Scored(Scored { verdict, row }))
+    }
+}
