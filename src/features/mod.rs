@@ -45,7 +45,7 @@ mod join;
 mod read;
 mod spec;
 mod transform;
-pub mod window;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -60,7 +60,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use transform::{Clock, Feature, From, Source};
-use window::{Query, View};
+pub use window::{CellKind, CellReader, Column, Limits, Plan, Stats, View, Windows};
+use window::Query;
 
 /// Why an event has no row. Its text is a reason of the verdict: short and free of the event's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
