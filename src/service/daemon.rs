@@ -132,6 +132,9 @@ async fn serve_until_stopped(start: Start<'_>, opened: Opened) -> Result<(), Dae
     let Start { file, config, built, activation, opening, hangup, started } = start;
     let Opened { store, index, writer, .. } = opened;
     let lineup = lineup(&config, Arc::clone(&built.bundle), built.shadow.clone());
+    // As at a reload: the first events must not wait for what a first run costs.
+    let warming = Arc::clone(&lineup);
+    let _ = tokio::task::spawn_blocking(move || warming.warm()).await;
     let parts = Parts {
         store: Arc::clone(&store),
         index,
