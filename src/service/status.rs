@@ -91,6 +91,7 @@ pub fn status(view: &View) -> Value {
             "before": now.past.before_json(),
         },
         "shadow": shadow.map(|shadow| beside::status(shadow)),
+        "reloading": view.reloading.load(Relaxed),
         "reload": now.reload.as_ref().map(Report::json),
         "warnings": warnings(view, &stats),
     })
