@@ -8,10 +8,12 @@ use crate::features::{FeatureSet, Limits, Plan};
 use crate::model::{Bundle, Scorer};
 use crate::store::{Store, StoreError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Rows that a model scores before it is taken into use.
+/// Rows that a model scores before it is taken into use: one, and then so many at once.
 const WARM_ROWS: usize = 8;
+/// What takes longer than this for a row is as warm as it gets.
+const WARM_ROW_MAX: Duration = Duration::from_millis(20);
 
 /// The models over one set of fields. Immutable but for what it counts; swapped as a whole.
 pub struct Lineup {
@@ -131,8 +133,11 @@ fn warm(bundle: &Bundle, scorer: &mut Scorer) {
     let width = bundle.features().width();
     let rows = vec![0.0; width * WARM_ROWS];
     let mut out = [0.0; WARM_ROWS];
-    scorer.score(&rows, &mut out);
     let row = rows.get(..width).unwrap_or_default();
+    let begun = Instant::now();
     scorer.score(row, &mut out[..1]);
+    if begun.elapsed() <= WARM_ROW_MAX {
+        scorer.score(&rows, &mut out);
+    }
     scorer.reasons(row);
 }

@@ -4,7 +4,8 @@
 //! It must not cost the first one anything but time, and of that no more than it is allowed: a panic, a mean of more
 //! than the limit a row over [`WINDOW_ROWS`] rows, or no score for more than half of them, and it is dropped until the
 //! next reload. What a row takes is measured as time of the processor, so that a busy box does not drop it. It has
-//! taken at most [`WINDOW_ROWS`] times the limit, and one slice of [`SLICE_ROWS`] rows, by then.
+//! taken at most twice [`WINDOW_ROWS`] times the limit by then, or a single row: a slice is never of more rows than it
+//! has scored before.
 
 use super::compare::Comparison;
 use crate::event::{Field, Pointer};
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 /// Rows over which it is judged.
 pub const WINDOW_ROWS: u64 = 256;
-/// Rows scored in one call; between calls the time is looked at.
+/// Rows scored in one call at most; between calls the time is looked at.
 const SLICE_ROWS: usize = 32;
 
 const PANICKED: &str = "its code panicked, which is a bug; please report it";
@@ -91,6 +92,8 @@ pub(super) struct ShadowRun {
     scores: Vec<f64>,
     /// A score an event of the wave, NaN where there is none; empty where nothing was asked.
     said: Vec<f64>,
+    /// Rows so far.
+    scored: usize,
     window: Window,
 }
 
@@ -114,6 +117,7 @@ impl ShadowRun {
             events: 0,
             scores: Vec::with_capacity(SLICE_ROWS),
             said: Vec::new(),
+            scored: 0,
             window: Window::default(),
         }
     }
@@ -167,7 +171,7 @@ impl ShadowRun {
         while self.said.len() < self.events && self.shadow.dropped().is_none() {
             let begun = cpu_time();
             let from = self.said.len();
-            let until = (from + SLICE_ROWS).min(self.events);
+            let until = (from + self.scored.clamp(1, SLICE_ROWS)).min(self.events);
             self.said.resize(until, f64::NAN);
             let rows = self.places.get(row..).unwrap_or_default().partition_point(|place| *place < until);
             let scored = catch_unwind(AssertUnwindSafe(|| self.score_slice(row, row + rows)));
@@ -177,6 +181,7 @@ impl ShadowRun {
                 self.shadow.drop_for(PANICKED.to_owned());
                 break;
             }
+            self.scored = self.scored.saturating_add(until - from);
             self.judge(from, spent);
         }
         if self.shadow.dropped().is_some() {

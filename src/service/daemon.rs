@@ -137,6 +137,9 @@ async fn serve_until_stopped(start: Start<'_>, opened: Opened) -> Result<(), Dae
         Some(plan) => Some(fold_windows(&store, plan, window_limits(&config, &built.memory))?),
         None => None,
     };
+    // As at a reload: the first events must not wait for what a first run costs.
+    let warming = Arc::clone(&lineup);
+    let _ = tokio::task::spawn_blocking(move || warming.warm()).await;
     let parts = Parts {
         store: Arc::clone(&store),
         index,

@@ -40,6 +40,17 @@ fn plan_of(built: &Built) -> Option<Plan> {
     Plan::of(&models.map(|model| model.features()).collect::<Vec<_>>())
 }
 
+/// Loads what a config names that was read before.
+///
+/// # Errors
+/// Every fault that could be found.
+pub fn anew(config: Config) -> Result<(Loaded, Built), Problems> {
+    let built = build(&config).map_err(|errors| {
+        Problems(errors.iter().flat_map(|error| problems(&config, &|_| Origin::Default, error)).collect())
+    })?;
+    Ok((Loaded { config, settings: Vec::new(), files: Vec::new(), warnings: Vec::new() }, built))
+}
+
 /// What is wrong with the parts; a budget that is too small by itself has been reported with the keys.
 fn problems(config: &Config, origin: &dyn Fn(&str) -> Origin, error: &BuildError) -> Vec<Problem> {
     match error {

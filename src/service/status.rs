@@ -92,6 +92,7 @@ pub fn status(view: &View) -> Value {
         },
         "windows": view.engine.counters().windows().as_ref().map(super::windows::status),
         "shadow": shadow.map(|shadow| beside::status(shadow)),
+        "reloading": view.reloading.load(Relaxed),
         "reload": now.reload.as_ref().map(Report::json),
         "warnings": warnings(view, &stats),
     })

@@ -97,6 +97,7 @@ fn a_shadow_that_is_too_slow_is_dropped_and_the_model_goes_on() {
     let shadow = lineup.shadow().unwrap();
     assert!(shadow.dropped().unwrap().contains("µs a row"), "{:?}", shadow.dropped());
     let rows = shadow.comparison().rows;
+    assert_eq!(rows, 1, "the first row told");
     assert_eq!(send(&rig, WINDOW_ROWS + 44, 10, "12"), 0);
     assert_eq!(shadow.comparison().rows, rows, "it is not asked any more");
     // A reload begins anew.
