@@ -215,9 +215,9 @@ impl Round {
                 },
                 Item::Label(label) => match room {
                     Room::Yes => {
-                        let known = self.knows(batch, label, first)?;
-                        self.keep_label(batch, label);
-                        Outcome::Label { known }
+                        let sequence = self.known_sequence(batch, label, first)?;
+                        self.keep_label(batch, label, sequence);
+                        Outcome::Label { known: sequence.is_some() }
                     }
                     _ => Outcome::Refused,
                 },
@@ -259,22 +259,30 @@ impl Round {
         self.append(&pending.submission.batch)
     }
 
-    /// Whether the label's event has a verdict.
-    fn knows(&self, batch: &EventBatch, label: &Label, first: u64) -> Result<bool, StoreError> {
+    /// The verdict of the label's event, if it has one.
+    fn known_sequence(&self, batch: &EventBatch, label: &Label, first: u64) -> Result<Option<u64>, StoreError> {
         let Label { source, id, key, time_us, identity, raw, .. } = *label;
         let event = Event { source, id, key, time_us, identity, payload: 0, fields: 0, raw };
-        Ok(!matches!(self.find(batch, &event, first)?, Known::New))
+        Ok(match self.find(batch, &event, first)? {
+            Known::New => None,
+            Known::Same { sequence, .. } | Known::Conflict { sequence } => Some(sequence),
+        })
     }
 
-    fn keep_label(&mut self, batch: &EventBatch, label: &Label) {
+    fn keep_label(&mut self, batch: &EventBatch, label: &Label, sequence: Option<u64>) {
         self.bytes += 48 + label.id.len() + label.key.map_or(0, Span::len);
         self.along.labels.push(store::Label {
             source: batch.str(label.source).to_owned(),
             id: batch.str(label.id).to_owned(),
             key: label.key.map(|key| batch.str(key).to_owned()),
+            identity: label.identity,
+            sequence,
+            event_us: None,
             time_us: label.time_us,
             value: label.value,
             log_ms: self.clock.now_ms(),
+            schema: None,
+            cells: Vec::new(),
         });
     }
 
