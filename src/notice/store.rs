@@ -65,6 +65,14 @@ super::notices! {
         "The quarantine is over its budget: its oldest entries were removed"
         "More was set aside than `quarantine.limit` holds. What was removed cannot be looked at any more."
         "Look at why so much is set aside (`verdictd quarantine list`) and mend the sender, or raise `quarantine.limit`.";
+    LABELS_SHED: Warn "labels-shed" "522e032a2eb6452a87bbc1a2b064387d" ["shed", "most"]
+        "Too many labels wait for their event: the oldest are gone"
+        "Labels whose event is not known are kept for the event that may still come, up to the number named. Those that went will not count when their event comes after all."
+        "Look at whether the labels' source and id are those of the events: `verdictd metrics` tells how many are unknown.";
+    OBSERVATIONS_LOST: Error "observations-lost" "a0d2ab6a58b84f5a9b7ef4c6ab0f93d1" ["lost"]
+        "Observations that windows are folded from are missing"
+        "They were durable and are not to be found whole in the store's file. Until their events have left the windows, counts, sums and the like are too small by them."
+        "As for store-damaged.";
     SINK_GAP: Error "sink-gap" "1b0544c4999b78ce4b6eef4b1614f6ac" ["sink", "missing"]
         "A sink comes back, and misses verdicts"
         "It was not configured for longer than the dedup window. Verdicts that it had not confirmed have left the store meanwhile; it goes on with the oldest that is there."

@@ -107,9 +107,28 @@ pub fn log(store: &Store, mut from: u64) -> Vec<(u64, String)> {
     found
 }
 
+/// All labels kept.
+pub fn labels(store: &Store) -> Vec<Label> {
+    let mut found = Vec::new();
+    store.each_label(&mut |label| found.push(label)).expect("read");
+    found
+}
+
 /// A label of an event.
 pub fn label(id: &str, log_ms: u64) -> Label {
-    Label { source: "pos".into(), id: id.into(), key: None, time_us: 0, value: 1.0, log_ms }
+    Label {
+        source: "pos".into(),
+        id: id.into(),
+        key: None,
+        identity: 0,
+        sequence: None,
+        event_us: None,
+        time_us: 0,
+        value: 1.0,
+        log_ms,
+        schema: None,
+        cells: Vec::new(),
+    }
 }
 
 /// A number that does not compress.
