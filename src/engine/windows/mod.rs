@@ -198,7 +198,7 @@ impl Windowed {
         let Some((chunk, place)) = stored else { return Ok(None) };
         let Some((row, cells)) = chunk.row(place) else { return Ok(None) };
         let mut own = Vec::with_capacity(self.width());
-        refold::Mapping::default().of(self.windows.plan(), chunk.schema(), cells, &mut own);
+        refold::Mapping::default().of(self.windows.plan(), &chunk.schema, cells, &mut own);
         Ok(Some(Seen { sequence: row.sequence, time_us: row.time_us, cells: own }))
     }
 

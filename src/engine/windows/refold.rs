@@ -12,6 +12,8 @@ pub struct Refolded {
     pub(super) unknown: Unknown,
     /// The sequence after the last event in it.
     pub(super) next: u64,
+    /// Where to read on in the labels.
+    next_label: u64,
     /// Time of the first event that is known with all that the windows want of it.
     pub(super) whole_since_us: Option<i64>,
     /// Events and labels taken in.
@@ -25,22 +27,8 @@ pub struct Refolded {
 /// When the store cannot be read.
 pub fn refold(store: &Store, plan: &Arc<Plan>, limits: Limits) -> Result<Refolded, StoreError> {
     let windows = Windows::new(Arc::clone(plan), limits);
-    let mut folded = Refolded { windows, unknown: Unknown::default(), next: 0, whole_since_us: None, events: 0, labels: 0 };
+    let mut folded = Refolded { windows, unknown: Unknown::default(), next: 0, next_label: 0, whole_since_us: None, events: 0, labels: 0 };
     folded.follow(store)?;
-    let Refolded { windows, unknown, labels, .. } = &mut folded;
-    let mut mapping = Mapping::default();
-    let mut cells = Vec::new();
-    store.each_label(&mut |label| {
-        let Some(sequence) = label.sequence else {
-            unknown.put(label.identity, label.value);
-            return;
-        };
-        unknown.take(label.identity);
-        if let (Some(schema), Some(event_us)) = (&label.schema, label.event_us) {
-            mapping.of(plan, schema, &label.cells, &mut cells);
-            *labels += u64::from(windows.label(sequence, event_us, &cells, label.value));
-        }
-    })?;
     Ok(folded)
 }
 
@@ -49,31 +37,57 @@ impl Refolded {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub(super) fn follow(&mut self, store: &Store) -> Result<(), StoreError> {
+    pub fn follow(&mut self, store: &Store) -> Result<(), StoreError> {
+        self.follow_events(store)?;
+        self.follow_labels(store)
+    }
+
+    fn follow_events(&mut self, store: &Store) -> Result<(), StoreError> {
         let plan = Arc::clone(self.windows.plan());
         let mut mapping = Mapping::default();
         let mut cells = Vec::new();
         store.observations(self.next, &mut |chunk: &ObservationChunk| {
-            if !mapping.is_whole(&plan, chunk.schema()) {
+            let is_whole = mapping.is_whole(&plan, &chunk.schema);
+            if !is_whole {
                 self.whole_since_us = None;
             }
-            for (row, found) in chunk.rows() {
+            for (row, found) in (0..chunk.rows.len()).filter_map(|n| chunk.row(n)) {
                 if row.sequence < self.next {
                     continue;
                 }
                 self.next = row.sequence + 1;
                 self.events += 1;
-                if mapping.is_whole(&plan, chunk.schema()) {
+                if is_whole {
                     self.whole_since_us.get_or_insert(row.time_us);
                 }
                 if row.counted {
-                    mapping.of(&plan, chunk.schema(), found, &mut cells);
+                    mapping.of(&plan, &chunk.schema, found, &mut cells);
                     self.windows.insert(row.sequence, row.time_us, &cells);
                 }
             }
-            self.windows.restore_newest(chunk.newest_us());
+            self.windows.restore_newest(chunk.newest_us);
             ControlFlow::Continue(())
         })
+    }
+
+    /// After the events: what a label says is the same whenever it is said.
+    fn follow_labels(&mut self, store: &Store) -> Result<(), StoreError> {
+        let Self { windows, unknown, labels, .. } = self;
+        let plan = Arc::clone(windows.plan());
+        let mut mapping = Mapping::default();
+        let mut cells = Vec::new();
+        self.next_label = store.labels_from(self.next_label, &mut |label| {
+            let Some(sequence) = label.sequence else {
+                unknown.put(label.identity, label.value);
+                return;
+            };
+            unknown.take(label.identity);
+            if let (Some(schema), Some(event_us)) = (&label.schema, label.event_us) {
+                mapping.of(&plan, schema, &label.cells, &mut cells);
+                *labels += u64::from(windows.label(sequence, event_us, &cells, label.value));
+            }
+        })?;
+        Ok(())
     }
 }
 
