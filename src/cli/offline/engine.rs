@@ -1,9 +1,10 @@
 //! Events to answers: decoder, features, model, decision and reasons, as the daemon has them.
 
-use super::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX};
+use super::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX, past::Past};
 use crate::{
     cli::Failure,
     event::{BadRecord, Decoder, Event, EventBatch, Field, Form, IdentityRules, Item, Label, Pointer},
+    features::FeatureSet,
     model::{Bundle, Reasons, Scorer},
     verdict::Verdict,
 };
@@ -46,10 +47,19 @@ pub(in crate::cli) struct Engine<'b> {
     decoder: Decoder,
     /// Whether the decoder looks for a field that is none of the model's, behind those that are.
     beside: bool,
+    features: FeatureSet,
+    /// What window features need of the events before.
+    past: Option<Past>,
 }
 
-/// What became of one event: its row's number among those scored, or why it has none.
-type Filled = Result<usize, String>;
+/// What became of one event: its row's number among those scored, or why it has none; and whether it was counted.
+struct Filled {
+    row: Result<usize, String>,
+    counted: bool,
+}
+
+/// The reason of a verdict whose event came too late for the windows.
+const TOO_LATE: &str = "too late: not counted in windows";
 
 impl<'b> Engine<'b> {
     pub fn new(bundle: &'b Bundle, rules: IdentityRules) -> Self {
@@ -63,16 +73,21 @@ impl<'b> Engine<'b> {
             None => Arc::clone(bundle.features().pointers()),
             Some(pointer) => bundle.features().pointers().iter().cloned().chain([pointer]).collect(),
         };
+        let (past, features) = match Past::of(bundle, &pointers) {
+            Some((past, features)) => (Some(past), features),
+            None => (None, bundle.features().clone()),
+        };
         let decoder = Decoder::new(rules, pointers, EVENT_BYTES_MAX, SEED);
-        Self { bundle, scorer: bundle.scorer(BATCH_EVENTS_MAX), decoder, beside: has_more }
+        Self { bundle, scorer: bundle.scorer(BATCH_EVENTS_MAX), decoder, beside: has_more, features, past }
     }
 
     /// Works off the records of `body`, NDJSON, and hands out an answer for each, in their order.
     pub fn run(&mut self, body: Bytes, visit: &mut Visit<'_>) -> Result<(), Failure> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let batch = self.decoder.decode(&Form::Ndjson, body, i64::try_from(now.as_micros()).unwrap_or(i64::MAX));
-        let (rows, filled) = self.fill(&batch);
-        let mut scores = vec![f64::NAN; filled.iter().filter(|f| f.is_ok()).count()];
+        let now_us = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+        let batch = self.decoder.decode(&Form::Ndjson, body, now_us);
+        let (rows, filled) = self.fill(&batch, now_us);
+        let mut scores = vec![f64::NAN; filled.iter().filter(|filled| filled.row.is_ok()).count()];
         self.scorer.score(&rows, &mut scores);
         let width = self.bundle.features().width();
         let mut filled = filled.into_iter();
@@ -81,14 +96,16 @@ impl<'b> Engine<'b> {
                 Item::Bad(bad) => visit(Answer::Bad(&batch, bad))?,
                 Item::Label(label) => visit(Answer::Label(label))?,
                 Item::Event(event) => {
-                    let (row, score, reason) = match filled.next() {
+                    let filled = filled.next();
+                    let note = filled.as_ref().filter(|filled| !filled.counted).map(|_| TOO_LATE);
+                    let (row, score, reason) = match filled.map(|filled| filled.row) {
                         Some(Ok(n)) => {
                             (rows.get(n * width..(n + 1) * width), scores.get(n).copied().unwrap_or(f64::NAN), None)
                         }
                         Some(Err(reason)) => (None, f64::NAN, Some(reason)),
                         None => (None, f64::NAN, None),
                     };
-                    self.judge(&batch, event, row, score, reason, visit)?;
+                    self.judge(&batch, event, row, score, (reason, note), visit)?;
                 }
             }
         }
@@ -96,26 +113,39 @@ impl<'b> Engine<'b> {
     }
 
     /// The rows of the events that can have one, and for each event which row that is.
-    fn fill(&self, batch: &EventBatch) -> (Vec<f64>, Vec<Filled>) {
-        let features = self.bundle.features();
+    fn fill(&mut self, batch: &EventBatch, wall_us: i64) -> (Vec<f64>, Vec<Filled>) {
+        let features = &self.features;
         let mut rows = Vec::new();
         let mut filled = Vec::new();
         let mut count = 0;
         for item in &batch.items {
-            let Item::Event(event) = item else { continue };
+            let event = match item {
+                Item::Event(event) => event,
+                Item::Label(label) => {
+                    if let Some(past) = &mut self.past {
+                        past.label(label);
+                    }
+                    continue;
+                }
+                Item::Bad(_) => continue,
+            };
+            let fields = batch.fields_of(event, self.decoder.fields());
+            let counted = self.past.as_mut().is_none_or(|past| past.observe(event, fields, &batch.text, wall_us));
+            let view = self.past.as_ref().map(Past::view);
             let start = rows.len();
             rows.resize(start + features.width(), 0.0);
             let row = rows.get_mut(start..).unwrap_or_default();
-            match features.fill(batch.fields_of(event, features.pointers().len()), &batch.text, row) {
+            let row = match features.fill(fields, &batch.text, view.as_ref(), row) {
                 Ok(()) => {
-                    filled.push(Ok(count));
                     count += 1;
+                    Ok(count - 1)
                 }
                 Err(unscorable) => {
-                    filled.push(Err(unscorable.to_string()));
                     rows.truncate(start);
+                    Err(unscorable.to_string())
                 }
-            }
+            };
+            filled.push(Filled { row, counted });
         }
         (rows, filled)
     }
@@ -126,7 +156,7 @@ impl<'b> Engine<'b> {
         event: &Event,
         row: Option<&[f64]>,
         score: f64,
-        unscorable: Option<String>,
+        (unscorable, note): (Option<String>, Option<&'static str>),
         visit: &mut Visit<'_>,
     ) -> Result<(), Failure> {
         let bundle = self.bundle;
@@ -135,6 +165,7 @@ impl<'b> Engine<'b> {
             unscorable.or_else(|| score.is_none().then(|| "the model's result is not a finite number".to_owned()));
         let decision = score.map_or(bundle.fallback(), |score| bundle.decide(score));
         let mut reasons: Vec<&str> = unscorable.iter().map(String::as_str).collect();
+        reasons.extend(note);
         let found = match row {
             Some(row) if score.is_some() && bundle.wants_reasons(decision) => self.scorer.reasons(row),
             _ => Reasons::default(),

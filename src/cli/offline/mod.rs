@@ -11,6 +11,7 @@
 mod engine;
 mod input;
 mod options;
+mod past;
 mod slices;
 mod values;
 
