@@ -60,8 +60,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use transform::{Clock, Feature, From, Source};
-pub use window::{CellKind, CellReader, Column, Limits, Plan, Stats, View, Windows};
 use window::Query;
+pub use window::{CellKind, CellReader, Column, Limits, Plan, Stats, View, Windows};
 
 /// Why an event has no row. Its text is a reason of the verdict: short and free of the event's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

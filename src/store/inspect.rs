@@ -201,6 +201,21 @@ impl Inspector {
         shared::quarantine_get(medium, sequence)
     }
 
+    /// Hands out the labels kept, in the order in which they came.
+    ///
+    /// # Errors
+    /// When the copy cannot be read.
+    pub fn each_label(&self, mut each: impl FnMut(&label::Label)) -> Result<(), StoreError> {
+        let Some(medium) = &self.medium else { return Ok(()) };
+        for entry in medium.scan(keys::LABEL, &[keys::LABEL]) {
+            let (_, value) = entry?;
+            let body = frame::unwrap(Kind::Label, &value).ok().map(|framed| framed.body);
+            let labels = body.and_then(|body| label::decode(&body).ok());
+            labels.iter().flat_map(|(_, labels)| labels).for_each(&mut each);
+        }
+        Ok(())
+    }
+
     /// Which model was in use when, ascending.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use super::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX, past::Past};
 use crate::{
     cli::Failure,
-    event::{BadRecord, Decoder, Event, EventBatch, Form, IdentityRules, Item, Label},
+    event::{BadRecord, Decoder, Event, EventBatch, Field, Form, IdentityRules, Item, Label, Pointer},
     features::FeatureSet,
     model::{Bundle, Reasons, Scorer},
     verdict::Verdict,
@@ -20,8 +20,8 @@ pub(in crate::cli) const SEED: u64 = 0;
 /// What became of one record.
 pub(in crate::cli) enum Answer<'a> {
     Scored(Scored<'a>),
-    /// It is no event.
-    Label(&'a EventBatch, &'a Label),
+    /// It is no event, but what became known of one.
+    Label(&'a Label),
     Bad(&'a EventBatch, &'a BadRecord),
 }
 
@@ -31,6 +31,10 @@ pub(in crate::cli) struct Scored<'a> {
     pub verdict: Verdict<'a>,
     /// None where there is none; the verdict's reason then says why.
     pub row: Option<&'a [f64]>,
+    /// Fingerprint of (source, id), the same in every engine.
+    pub identity: u64,
+    /// What the engine's further pointer found.
+    pub beside: Field,
 }
 
 /// What takes the answers, in the order of the records.
@@ -41,6 +45,8 @@ pub(in crate::cli) struct Engine<'b> {
     bundle: &'b Bundle,
     scorer: Scorer,
     decoder: Decoder,
+    /// Whether the decoder looks for a field that is none of the model's, behind those that are.
+    beside: bool,
     features: FeatureSet,
     /// What window features need of the events before.
     past: Option<Past>,
@@ -57,17 +63,22 @@ const TOO_LATE: &str = "too late: not counted in windows";
 
 impl<'b> Engine<'b> {
     pub fn new(bundle: &'b Bundle, rules: IdentityRules) -> Self {
-        let pointers = bundle.features().pointers();
-        let (past, features) = match Past::of(bundle, pointers) {
+        Self::looking(bundle, rules, None)
+    }
+
+    /// One that also hands out what the pointer finds in each event.
+    pub fn looking(bundle: &'b Bundle, rules: IdentityRules, beside: Option<Pointer>) -> Self {
+        let has_more = beside.is_some();
+        let pointers: Arc<[Pointer]> = match beside {
+            None => Arc::clone(bundle.features().pointers()),
+            Some(pointer) => bundle.features().pointers().iter().cloned().chain([pointer]).collect(),
+        };
+        let (past, features) = match Past::of(bundle, &pointers) {
             Some((past, features)) => (Some(past), features),
             None => (None, bundle.features().clone()),
         };
-        let decoder = Decoder::new(rules, Arc::clone(pointers), EVENT_BYTES_MAX, SEED);
-        Self { bundle, scorer: bundle.scorer(BATCH_EVENTS_MAX), decoder, features, past }
-    }
-
-    pub fn bundle(&self) -> &'b Bundle {
-        self.bundle
+        let decoder = Decoder::new(rules, pointers, EVENT_BYTES_MAX, SEED);
+        Self { bundle, scorer: bundle.scorer(BATCH_EVENTS_MAX), decoder, beside: has_more, features, past }
     }
 
     /// Works off the records of `body`, NDJSON, and hands out an answer for each, in their order.
@@ -83,7 +94,7 @@ impl<'b> Engine<'b> {
         for item in &batch.items {
             match item {
                 Item::Bad(bad) => visit(Answer::Bad(&batch, bad))?,
-                Item::Label(label) => visit(Answer::Label(&batch, label))?,
+                Item::Label(label) => visit(Answer::Label(label))?,
                 Item::Event(event) => {
                     let filled = filled.next();
                     let note = filled.as_ref().filter(|filled| !filled.counted).map(|_| TOO_LATE);
@@ -173,6 +184,8 @@ impl<'b> Engine<'b> {
             model_sha256: bundle.sha256(),
             decided_ms: 0,
         };
-        visit(Answer::Scored(Scored { verdict, row }))
+        let fields = batch.fields_of(event, self.decoder.fields());
+        let beside = fields.last().copied().filter(|_| self.beside).unwrap_or(Field::Missing);
+        visit(Answer::Scored(Scored { verdict, row, identity: event.identity, beside }))
     }
 }
