@@ -3,7 +3,8 @@
 //! Of a time step it is the hour, day or flag; where `missing` is a number, that number stands here too.
 
 use super::FeatureSet;
-use super::transform::{Clock, Feature, Head, Missing, WHOLE_BYTES_MAX, number_of, whole_text};
+use super::transform::{Clock, Feature, Head, Missing, Source, WHOLE_BYTES_MAX, number_of, whole_text};
+use super::window::{Answer, View};
 use crate::event::Field;
 
 /// A value of an event.
@@ -70,33 +71,49 @@ impl<'a> Value<'a> {
 
 impl FeatureSet {
     /// The value of feature `n` before its steps. `fields[i]` is what `pointers()[i]` found, `text` the buffer of their
-    /// texts. What cannot be read as the feature wants it is missing. Allocates nothing.
+    /// texts, `view` what the windows hold for the event. What cannot be read as the feature wants it is missing.
+    /// Allocates nothing.
     #[must_use]
-    pub fn raw<'a>(&self, n: usize, fields: &[Field], text: &'a str) -> Value<'a> {
+    pub fn raw<'a>(&self, n: usize, fields: &[Field], text: &'a str, view: Option<&View<'_>>) -> Value<'a> {
         let Some(feature) = self.features.get(n) else { return Value::Missing };
-        let field = fields.get(feature.pointer).copied().unwrap_or(Field::Missing);
-        feature.raw(field, text)
+        match &feature.source {
+            Source::Field { pointer, head } => {
+                let field = fields.get(*pointer).copied().unwrap_or(Field::Missing);
+                feature.raw(field, text, (*pointer, *head))
+            }
+            Source::Window { query, empty } => match view.map_or(Answer::Unknown, |view| view.answer(query)) {
+                Answer::Number(number) => Value::Number(number),
+                Answer::Empty => instead(*empty),
+                Answer::NoKey => instead(feature.missing),
+                Answer::OutOfRange | Answer::Unknown => Value::Missing,
+            },
+        }
     }
 
     /// Whether [`Self::raw`] of feature `n` is a number or missing, never anything else.
     #[must_use]
     pub fn raw_is_number(&self, n: usize) -> bool {
-        self.features.get(n).is_some_and(|feature| !matches!(feature.head, Head::Category))
+        self.features.get(n).is_some_and(|feature| !matches!(feature.source, Source::Field { head: Head::Category, .. }))
+    }
+}
+
+/// What stands for a value that is not there.
+fn instead<'a>(missing: Missing) -> Value<'a> {
+    match missing {
+        Missing::Number(number) => Value::Number(number),
+        _ => Value::Missing,
     }
 }
 
 impl Feature {
-    fn raw<'a>(&self, field: Field, text: &'a str) -> Value<'a> {
+    fn raw<'a>(&self, field: Field, text: &'a str, (pointer, head): (usize, Head)) -> Value<'a> {
         if matches!(field, Field::Missing | Field::Null) {
-            return match self.missing {
-                Missing::Number(number) => Value::Number(number),
-                _ => Value::Missing,
-            };
+            return instead(self.missing);
         }
-        let number = match self.head {
+        let number = match head {
             Head::Number => number_of(field),
             Head::Time { part, offset_us } => {
-                let time_us = Clock::default().read(self.pointer, field, text);
+                let time_us = Clock::default().read(pointer, field, text);
                 time_us.map(|time_us| part.of(time_us.saturating_add(offset_us)))
             }
             Head::Category => return Value::of(field, text),

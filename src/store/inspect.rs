@@ -9,7 +9,7 @@ use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::history;
 use super::keys;
-use super::label::LabelChunk;
+use super::label::{Label, LabelChunk};
 use super::layout::{self, Layout};
 use super::lock::Lock;
 use super::medium::{self, Medium};
@@ -205,13 +205,12 @@ impl Inspector {
     ///
     /// # Errors
     /// When the copy cannot be read.
-    pub fn each_label(&self, mut each: impl FnMut(&label::Label)) -> Result<(), StoreError> {
+    pub fn each_label(&self, mut each: impl FnMut(&Label)) -> Result<(), StoreError> {
         let Some(medium) = &self.medium else { return Ok(()) };
         for entry in medium.scan(keys::LABEL, &[keys::LABEL]) {
             let (_, value) = entry?;
-            let body = frame::unwrap(Kind::Label, &value).ok().map(|framed| framed.body);
-            let labels = body.and_then(|body| label::decode(&body).ok());
-            labels.iter().flat_map(|(_, labels)| labels).for_each(&mut each);
+            let chunk = LabelChunk::of_value(&value);
+            chunk.iter().flat_map(|chunk| &chunk.labels).for_each(&mut each);
         }
         Ok(())
     }

@@ -105,7 +105,7 @@ fn field(found: Option<&Json>, text: &mut String) -> Field {
 
 impl Facts for Case {
     fn feature(&self, n: usize) -> Value<'_> {
-        self.features.raw(n, &self.of_features, &self.text)
+        self.features.raw(n, &self.of_features, &self.text, None)
     }
 
     fn field(&self, n: usize) -> Value<'_> {
