@@ -17,7 +17,7 @@ pub struct Commit {
     pub quarantine: Vec<QuarantineEntry>,
     pub labels: Vec<Label>,
     /// What the windows need of the events of this very commit.
-    pub observed: Option<Observed>,
+    pub observed: Option<Arc<Observed>>,
     /// Event time at and before which no window needs anything any more: observations whose watermark it has passed, and
     /// labels of events before it, may go; with the greatest number all of them. None: it stands where it was told last,
     /// and where it was not told since the start nothing that a window may need goes.

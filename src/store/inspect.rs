@@ -9,7 +9,7 @@ use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::history;
 use super::keys;
-use super::label::LabelChunk;
+use super::label::{Label, LabelChunk};
 use super::layout::{self, Layout};
 use super::lock::Lock;
 use super::medium::{self, Medium};
@@ -199,6 +199,20 @@ impl Inspector {
     pub fn quarantine_get(&self, sequence: u64) -> Result<Option<(QuarantineInfo, QuarantineEntry)>, StoreError> {
         let Some(medium) = &self.medium else { return Ok(None) };
         shared::quarantine_get(medium, sequence)
+    }
+
+    /// Hands out the labels kept, in the order in which they came.
+    ///
+    /// # Errors
+    /// When the copy cannot be read.
+    pub fn each_label(&self, mut each: impl FnMut(&Label)) -> Result<(), StoreError> {
+        let Some(medium) = &self.medium else { return Ok(()) };
+        for entry in medium.scan(keys::LABEL, &[keys::LABEL]) {
+            let (_, value) = entry?;
+            let chunk = LabelChunk::of_value(&value);
+            chunk.iter().flat_map(|chunk| &chunk.labels).for_each(&mut each);
+        }
+        Ok(())
     }
 
     /// Which model was in use when, ascending.

@@ -92,9 +92,20 @@ impl Store {
     /// # Errors
     /// When they cannot be read.
     pub fn each_label(&self, each: &mut dyn FnMut(Label)) -> Result<(), StoreError> {
-        for entry in self.medium.scan(keys::LABEL, &[keys::LABEL]) {
+        self.labels_from(0, each).map(drop)
+    }
+
+    /// The same from a place on that an earlier call gave; gives the place to go on from. The labels of one chunk come
+    /// again with those that were added to it.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn labels_from(&self, place: u64, each: &mut dyn FnMut(Label)) -> Result<u64, StoreError> {
+        let mut last = place;
+        for entry in self.medium.scan(keys::LABEL, &keys::label(place)) {
             let (_, value) = entry?;
             let Some(chunk) = LabelChunk::of_value(&value) else { continue };
+            last = chunk.number;
             for mut label in chunk.labels {
                 if chunk.is_old {
                     label.identity = identity_fingerprint(self.seed, &label.source, &label.id);
@@ -102,6 +113,6 @@ impl Store {
                 each(label);
             }
         }
-        Ok(())
+        Ok(last)
     }
 }

@@ -203,12 +203,13 @@ impl Store {
         history::read(&self.medium)
     }
 
-    /// The highest stamp of the models of that name that were in use, by what their signatures vouch for.
+    /// The highest stamp of the models of each name that were in use, by what their signatures vouch for; of the names
+    /// used last.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn highest_stamp(&self, name: &str) -> Result<Option<Stamp>, StoreError> {
-        Ok(history::read_stamps(&self.medium)?.into_iter().find(|(known, _)| known == name).map(|(_, stamp)| stamp))
+    pub fn stamps(&self) -> Result<Vec<(String, Stamp)>, StoreError> {
+        history::read_stamps(&self.medium)
     }
 
     /// The manifest that may be taken into use though it is older, until a model is.

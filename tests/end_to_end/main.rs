@@ -15,6 +15,8 @@ mod disk;
 mod edges;
 mod events;
 mod forms;
+mod in_doubt;
+mod links;
 mod models;
 mod reload;
 mod repeats;

@@ -55,6 +55,7 @@ impl Rig {
             lineup,
             courier: None,
             keep_payload,
+            refolded: None,
         };
         Self { engine: Engine::start(parts).unwrap(), store, decoder, origin: Arc::default() }
     }
