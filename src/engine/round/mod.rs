@@ -1,6 +1,7 @@
 //! One round: what the leader decides before a commit. No I/O of its own but the look-up of old chunks.
 
 mod aside;
+mod facts;
 mod known;
 mod labels;
 mod record;
@@ -64,6 +65,8 @@ pub(super) struct Round {
     fresh: Vec<Fresh>,
     rows: Vec<f64>,
     scores: Vec<f64>,
+    /// What the windows held at each new event's place, for rules.
+    frozen: Vec<f64>,
 }
 
 /// What a round is made of.
@@ -104,6 +107,7 @@ impl Round {
             fresh: Vec::with_capacity(WAVE_EVENTS_MAX),
             rows: Vec::new(),
             scores: Vec::new(),
+            frozen: Vec::new(),
         }
     }
 
@@ -254,6 +258,7 @@ impl Round {
         }
         self.fresh.clear();
         self.rows.clear();
+        self.frozen.clear();
         if let Some(shadow) = &mut self.models.shadow {
             shadow.begin();
         }
