@@ -42,6 +42,9 @@
 
 mod column;
 mod join;
+mod keys;
+mod list;
+mod raw;
 mod read;
 mod spec;
 mod transform;
@@ -52,6 +55,8 @@ mod tests;
 
 pub use column::{ColumnKind, Texts};
 pub use join::union;
+pub use list::{LIST_BYTES_MAX, LIST_KEYS_MAX, List, Looked};
+pub use raw::{Digits, Value};
 pub use read::{Problem, Problems, Reader, as_number, found};
 pub use spec::{COLUMNS_MAX, FEATURES_MAX, read_features};
 

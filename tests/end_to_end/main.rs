@@ -17,6 +17,8 @@ mod disk;
 mod edges;
 mod events;
 mod forms;
+mod in_doubt;
+mod links;
 mod models;
 mod reload;
 mod repeats;
