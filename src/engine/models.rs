@@ -63,7 +63,19 @@ impl Models {
         let features = bundle.features().clone();
         let reading = CellReader::default();
         let places = places_of(&lineup);
-        Self { bundle, scorer: first, shadow, features, reading, places, lineup, newest, older: Vec::new(), swap, rearranged: false }
+        Self {
+            bundle,
+            scorer: first,
+            shadow,
+            features,
+            reading,
+            places,
+            lineup,
+            newest,
+            older: Vec::new(),
+            swap,
+            rearranged: false,
+        }
     }
 
     /// Has those in use read windows that are arranged like this.

@@ -1,7 +1,6 @@
 //! One round: what the leader decides before a commit. No I/O of its own but the look-up of old chunks.
 
 mod aside;
-mod facts;
 mod known;
 mod labels;
 mod record;
@@ -163,9 +162,7 @@ impl Round {
         }
         let plan = self.models.plan();
         self.windowed = match (self.windowed.take(), plan) {
-            (Some(windowed), Some(plan)) => {
-                Some(windowed.arranged(&plan, self.models.take_refolded(), &self.store)?)
-            }
+            (Some(windowed), Some(plan)) => Some(windowed.arranged(&plan, self.models.take_refolded(), &self.store)?),
             (None, Some(_)) => match self.models.take_refolded() {
                 Some(mut refolded) => {
                     refolded.follow(&self.store)?;
@@ -283,9 +280,7 @@ impl Round {
                     _ => Outcome::Refused,
                 },
                 Item::Label(label) => match room {
-                    Room::Yes => {
-                        Outcome::Label { known: self.take_label(batch, label, first)? }
-                    }
+                    Room::Yes => Outcome::Label { known: self.take_label(batch, label, first)? },
                     _ => Outcome::Refused,
                 },
                 Item::Event(event) => match self.find(batch, event, first)? {

@@ -1,11 +1,10 @@
 //! Each new event's decision, and its record.
 
 use super::Round;
-use super::facts::EventFacts;
 use crate::engine::told;
 use crate::event::{Event, EventBatch, Item, Span};
 use crate::model::{Bundle, Reasons};
-use crate::rules::Ruled;
+use crate::rules::{EventFacts, Ruled};
 use crate::store::{NewRecord, REASON_BYTES_MAX, StoreError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

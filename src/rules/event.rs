@@ -1,15 +1,17 @@
-//! An event of the wave as rules see it.
+//! An event as rules see it, with what the windows held at its place.
 
+use super::Facts;
 use crate::event::{Event, EventBatch, Field};
 use crate::features::{FeatureSet, Value};
-use crate::rules::Facts;
 
-pub(super) struct EventFacts<'a> {
+/// An event of a batch.
+pub struct EventFacts<'a> {
     pub batch: &'a EventBatch,
     pub event: &'a Event,
     pub features: &'a FeatureSet,
+    /// Its fields, those of the rules' own among them.
     pub fields: &'a [Field],
-    /// What the windows held at its place.
+    /// What [`FeatureSet::freeze`] gave at its place.
     pub frozen: &'a [f64],
     /// Where the fields of the rules' own stand.
     pub places: &'a [usize],
