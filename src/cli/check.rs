@@ -6,10 +6,10 @@ use super::{
     output::{Mark, Output, say},
 };
 use crate::{
-    config::{DiskPlan, Loaded, MemoryPlan, Problems, Setting},
+    config::{DiskPlan, Loaded, MemoryPlan, Problem, Problems, Setting},
     engine::WAVE_EVENTS_MAX,
     model::Inspection,
-    service::{Built, examine},
+    service::{Built, examine, judge_at},
 };
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -51,11 +51,21 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
 
 /// Every fault of a config that has been refused, the bundle's among them, each with its place.
 pub(super) fn faults(file: &Path) -> Option<Problems> {
-    examine(file).err()
+    examined(file).err()
+}
+
+/// All that a start would look at: also whether the bundle is older than one that was in use.
+fn examined(file: &Path) -> Result<(Loaded, Built), Problems> {
+    let (mut loaded, built) = examine(file)?;
+    let key = "model.bundle";
+    let (place, told) = (loaded.origin(key), judge_at(&loaded.config.state_dir, &built.bundle));
+    let problem = |why: String| Problem::at(&place, key, format!("{key}: {why}"));
+    loaded.warnings.extend(told.map_err(|why| Problems(vec![problem(why)]))?.map(problem));
+    Ok((loaded, built))
 }
 
 fn report(file: &Path) -> Result<Report, Problems> {
-    let (loaded, Built { bundle, shadow, memory, disk, .. }) = examine(file)?;
+    let (loaded, Built { bundle, shadow, memory, disk, .. }) = examined(file)?;
     let shadow = shadow.map(|shadow| Inspection::of(&shadow, WAVE_EVENTS_MAX));
     Ok(Report { loaded, memory, disk, model: Inspection::of(&bundle, WAVE_EVENTS_MAX), shadow })
 }

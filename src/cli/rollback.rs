@@ -43,7 +43,7 @@ pub(super) fn run(args: &RollbackArgs) -> Result<(), Failure> {
     check(&config, &target)?;
     let label = &target.label;
     let Some(permit) = target.permit else {
-        return link.lead_to(&target.folder, || reload::ask(file, Some(&target.manifest_sha256)));
+        return link.lead_to(&config, &target.folder, || reload::ask(file, Some(&target.manifest_sha256)));
     };
     // First the permission: a start in between finds the newer bundle, which needs none.
     permit_model(&config.state_dir, &permit)?;

@@ -42,16 +42,21 @@
 
 mod column;
 mod join;
+mod keys;
+mod list;
+mod raw;
 mod read;
 mod spec;
 mod transform;
-pub mod window;
+mod window;
 
 #[cfg(test)]
 mod tests;
 
 pub use column::{ColumnKind, Texts};
 pub use join::union;
+pub use list::{LIST_BYTES_MAX, LIST_KEYS_MAX, List, Looked};
+pub use raw::{Digits, Value};
 pub use read::{Problem, Problems, Reader, as_number, found};
 pub use spec::{COLUMNS_MAX, FEATURES_MAX, read_features};
 
@@ -60,7 +65,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use transform::{Clock, Feature, From, Source};
-use window::{Query, View};
+use window::Query;
+pub use window::{CellKind, CellReader, Column, Limits, Plan, Stats, View, Windows};
 
 /// Why an event has no row. Its text is a reason of the verdict: short and free of the event's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -72,8 +72,9 @@ pub struct Threshold {
 }
 
 /// What [`verify`] checked beyond loading.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Verification {
+    pub bundle: Bundle,
     pub signed: bool,
     pub parity: Option<Parity>,
     /// Largest difference between the compiled plan and Candle's forward pass, for a network of tensors.
@@ -131,6 +132,7 @@ pub fn verify(dir: &Path, options: &LoadOptions) -> Result<Verification, ModelEr
         parity: bundle.parity(),
         plan_worst,
         inspection: Inspection::of(&bundle, options.max_batch),
+        bundle,
     })
 }
 
@@ -173,7 +175,7 @@ impl Inspection {
             fallback: manifest.decisions.fallback().to_owned(),
             reasons: manifest.decisions.reasons(),
             reasons_method: bundle.reasons_method().name(),
-            notes: bundle.notes().to_vec(),
+            notes: bundle.notes().cloned().collect(),
             weights_bytes: bundle.weights_bytes(),
             scratch_bytes: bundle.scratch_bytes(max_batch),
             max_batch,

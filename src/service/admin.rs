@@ -25,6 +25,8 @@ pub struct View {
     pub sources: Vec<SourceView>,
     pub started: Instant,
     pub stopping: AtomicBool,
+    /// Whether a reload is being done.
+    pub reloading: AtomicBool,
     /// Where the service manager allows less memory than the budget: a line that says so.
     pub tight: Option<String>,
     /// What a reload changes.

@@ -2,8 +2,9 @@
 
 use crate::engine::{Along, Engine};
 use crate::model::{Bundle, hex_text};
-use crate::store::{ModelId, ModelUse, Stamp, Store, StoreError, Why, model_before};
+use crate::store::{KnownModels, ModelId, ModelUse, Stamp, Store, StoreError, Why, model_before};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Entries of the history that the status shows, the newest first.
@@ -82,18 +83,39 @@ fn id(bundle: &Bundle) -> ModelId {
 /// # Errors
 /// Why it is refused.
 pub fn judge(store: &Store, bundle: &Bundle, permitted: bool) -> Result<(), String> {
-    let Some(seal) = bundle.seal().filter(|_| !permitted) else { return Ok(()) };
-    let read = || {
-        let name = &bundle.manifest().name;
-        Ok::<_, StoreError>((store.models()?.pop(), store.highest_stamp(name)?, store.permitted_model()?))
-    };
-    let (newest, highest, permit) = read().map_err(|error| error.to_string())?;
+    if permitted || bundle.seal().is_none() {
+        return Ok(());
+    }
+    judge_by(&KnownModels::of(store).map_err(|error| error.to_string())?, bundle)
+}
+
+/// The same by the store in the state-dir `dir`, which is neither opened nor changed. Says why it could not be judged,
+/// if so.
+///
+/// # Errors
+/// Why it is refused.
+pub fn judge_at(dir: &Path, bundle: &Bundle) -> Result<Option<String>, String> {
+    if bundle.seal().is_none() {
+        return Ok(None);
+    }
+    match KnownModels::look(dir) {
+        Ok(known) => judge_by(&known, bundle).map(|()| None),
+        Err(error) => Ok(Some(format!(
+            "whether {} is older than what was in use cannot be told from here: {error}",
+            bundle.label()
+        ))),
+    }
+}
+
+fn judge_by(known: &KnownModels, bundle: &Bundle) -> Result<(), String> {
+    let Some(seal) = bundle.seal() else { return Ok(()) };
     let is_this = |sha256: &[u8; 32]| sha256 == bundle.manifest_sha256();
-    let in_use = newest.is_some_and(|newest| is_this(&newest.to.manifest_sha256));
-    if in_use || permit.as_ref().is_some_and(is_this) {
+    let in_use = known.newest.as_ref().is_some_and(|newest| is_this(&newest.to.manifest_sha256));
+    if in_use || known.permit.as_ref().is_some_and(is_this) {
         return Ok(());
     }
     let found = Stamp { signed: true, serial: seal.serial, signed_at: seal.signed_at };
+    let highest = known.highest(&bundle.manifest().name);
     let Some(fault) = highest.and_then(|highest| older(found, highest)) else { return Ok(()) };
     Err(format!("{}: {fault}; only `verdictd model rollback` goes back", bundle.label()))
 }

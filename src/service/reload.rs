@@ -3,12 +3,14 @@
 //!
 //! Swapped: sinks, the model with its thresholds, the least level of the log. The rest of the config waits for a
 //! restart, and is named. A sink that a reload ends drains first, within its own limit; its cursor stays in the store.
+//!
+//! Where a link to a model changed, the models alone are read anew, by the config that is in force.
 
 use super::admin::{InForce, View};
-use super::build::{Built, cost, lineup};
+use super::build::{Built, cost, lineup, shares, window_limits};
 use super::change::Changes;
 use super::daemon::{DaemonError, declarations};
-use super::examine::examine;
+use super::examine::{anew, examine};
 use super::intake::SourceIntake;
 use super::models::Past;
 use super::sinks::Sinks;
@@ -17,7 +19,7 @@ use crate::engine::Lineup;
 use crate::ingest::Reloaded;
 use crate::model::{Bundle, hex_text};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// What became of a reload.
@@ -72,9 +74,18 @@ impl Report {
     }
 }
 
+/// What is read anew.
+#[derive(Clone, Copy)]
+pub enum Anew<'a> {
+    /// The config, and the models that it names.
+    Config(&'a Path),
+    /// The models that the config in force names.
+    Models,
+}
+
 /// What a reload works on.
 pub struct Reload<'a> {
-    pub file: &'a Path,
+    pub anew: Anew<'a>,
     pub view: &'a View,
     pub intakes: &'a [Arc<SourceIntake>],
     pub sinks: &'a mut Sinks,
@@ -99,20 +110,34 @@ impl Reload<'_> {
     pub async fn run(self) -> Result<Report, DaemonError> {
         let now = self.view.now();
         let at = jiff::Timestamp::now().as_second();
-        let file: PathBuf = self.file.to_owned();
-        let read = tokio::task::spawn_blocking(move || examine(&file)).await;
-        let read = read.unwrap_or_else(|panic| Err(Problems(vec![Problem::of_file(self.file, panic.to_string())])));
+        // What waits for a restart still does where the config is not read.
+        let mut waits = Vec::new();
+        let read = match self.anew {
+            Anew::Config(file) => {
+                let (read, own) = (file.to_owned(), file.to_owned());
+                let read = tokio::task::spawn_blocking(move || examine(&read)).await;
+                read.unwrap_or_else(|panic| Err(Problems(vec![Problem::of_file(&own, panic.to_string())])))
+            }
+            Anew::Models => {
+                waits = now.reload.as_ref().map(|last| last.restart.clone()).unwrap_or_default();
+                let config = now.config.clone();
+                let bundle = config.model.bundle.clone();
+                let read = tokio::task::spawn_blocking(move || anew(config)).await;
+                read.unwrap_or_else(|panic| Err(Problems(vec![Problem::of_file(&bundle, panic.to_string())])))
+            }
+        };
         let checked = read.and_then(|read| self.check(&now, read));
         let report = match checked {
-            Ok(ready) => {
+            Ok(mut ready) => {
+                ready.changes.restart.extend(waits);
                 // Before the swap: the first events of a new model must not wait for what a first run costs.
-                let lineup = Arc::clone(&ready.lineup);
-                let is_new = !Arc::ptr_eq(&lineup, &now.lineup);
-                let _ = tokio::task::spawn_blocking(move || is_new.then(|| lineup.warm())).await;
+                if !Arc::ptr_eq(&ready.lineup, &now.lineup) {
+                    self.make_ready(&now, &ready).await?;
+                }
                 self.swap(&now, ready, at).await?
             }
             Err(problems) => {
-                let report = Report { at, problems: problems.0, ..Report::default() };
+                let report = Report { at, problems: problems.0, restart: waits, ..Report::default() };
                 self.view.put(InForce { reload: Some(report.clone()), ..again(&now) });
                 report
             }
@@ -120,6 +145,21 @@ impl Reload<'_> {
         // What was read, refused or replaced lay in many pieces.
         drop(tokio::task::spawn_blocking(super::allocator::give_back).await);
         Ok(report)
+    }
+
+    /// Warms a line-up, and folds out of the log what its windows want and is not held yet.
+    async fn make_ready(&self, now: &InForce, ready: &Ready) -> Result<(), DaemonError> {
+        let (lineup, store) = (Arc::clone(&ready.lineup), Arc::clone(&self.view.store));
+        let held = now.lineup.plan().cloned();
+        let limits = window_limits(&ready.config, &ready.memory);
+        let made = tokio::task::spawn_blocking(move || {
+            lineup.warm();
+            lineup.refold(&store, held.as_ref(), limits)
+        });
+        match made.await {
+            Ok(made) => made.map_err(DaemonError::Store),
+            Err(panic) => Err(DaemonError::Bug(panic.to_string())),
+        }
     }
 
     /// Whether what was read can be swapped in beside what stays.
@@ -182,7 +222,7 @@ impl Reload<'_> {
         let view = self.view;
         let mut lines = Vec::new();
         // The engine first: it must know the model before anything is decoded for it.
-        view.engine.swap(Arc::clone(&lineup), memory.index);
+        view.engine.swap(Arc::clone(&lineup), shares(&memory));
         let (bundle, before) = (lineup.bundle(), now.lineup.bundle());
         let mut past = now.past.clone();
         if !Arc::ptr_eq(bundle, before) {

@@ -6,9 +6,10 @@ use super::admin::{Ask, InForce, View};
 use super::build::Built;
 use super::cgroup;
 use super::daemon::{DaemonError, limits};
+use super::links::Links;
 use super::models::Past;
 use super::notify;
-use super::reload::{Reload, Report};
+use super::reload::{Anew, Reload, Report};
 use super::sinks::Sinks;
 use super::sources::{Sources, Started, listen_options};
 use crate::config::{Config, Problems};
@@ -146,6 +147,7 @@ impl<'a> Tasks<'a> {
             sources: views,
             started,
             stopping: AtomicBool::new(false),
+            reloading: AtomicBool::new(false),
             tight,
             in_force: RwLock::new(Arc::new(in_force)),
             reloads: asking,
@@ -172,24 +174,36 @@ impl<'a> Tasks<'a> {
         signals: &mut Signals,
         asked: &mut Asked,
     ) -> Result<Option<Failure>, DaemonError> {
+        let mut links = Links::new(&self.view.now());
         loop {
+            let mut anew = Anew::Config(self.file);
             let Ask { reply, back_to } = tokio::select! {
                 _ = signals.terminate.recv() => return Ok(None),
                 _ = signals.interrupt.recv() => return Ok(None),
                 failure = self.engine.failed() => return Ok(Some(failure)),
                 _ = signals.hangup.recv() => Ask::default(),
                 Some(ask) = asked.recv() => ask,
+                () = links.changed(|| self.view.now()) => {
+                    anew = Anew::Models;
+                    Ask::default()
+                }
             };
             notify::reloading();
-            let (file, view, intakes) = (self.file, Arc::clone(&self.view), &self.intakes);
-            let reload = Reload { file, view: &view, intakes, sinks: &mut self.sinks, back_to };
+            self.view.reloading.store(true, Relaxed);
+            let (view, intakes) = (Arc::clone(&self.view), &self.intakes);
+            let reload = Reload { anew, view: &view, intakes, sinks: &mut self.sinks, back_to };
+            let reloading = async {
+                links.tried(&view.now()).await;
+                reload.run().await
+            };
             let report = tokio::select! {
-                report = reload.run() => report?,
+                report = reloading => report?,
                 // What it has done by then holds; a stop has no use for the rest.
                 _ = signals.terminate.recv() => return Ok(None),
                 _ = signals.interrupt.recv() => return Ok(None),
                 failure = self.engine.failed() => return Ok(Some(failure)),
             };
+            self.view.reloading.store(false, Relaxed);
             tell(&report);
             notify::ready(if report.taken() { "reloaded" } else { "the reload was refused; nothing has changed" });
             if let Some(reply) = reply {

@@ -33,8 +33,8 @@ const FOLDER_BYTES_MAX: usize = 2_048;
 /// Models whose highest stamps are kept: those used last.
 const STAMPS_MAX: usize = 32;
 
-const USE: &str = "model-use ";
-const STAMPS: &str = "model-stamps";
+pub const USE: &str = "model-use ";
+pub const STAMPS: &str = "model-stamps";
 pub const PERMIT: &str = "model-permit";
 
 fn put_model(out: &mut Vec<u8>, model: &ModelId) {
@@ -91,7 +91,7 @@ fn encode_use(used: &ModelUse) -> Vec<u8> {
     out
 }
 
-fn decode_use(body: &[u8]) -> Result<ModelUse, Malformed> {
+pub fn decode_use(body: &[u8]) -> Result<ModelUse, Malformed> {
     let mut reader = Reader::new(body);
     if !reader.text()?.starts_with(USE) {
         return Err(Malformed("an entry of the models' history"));
@@ -146,7 +146,7 @@ fn encode_stamps(stamps: &[(String, Stamp)]) -> Vec<u8> {
     out
 }
 
-fn decode_stamps(body: &[u8]) -> Result<Vec<(String, Stamp)>, Malformed> {
+pub fn decode_stamps(body: &[u8]) -> Result<Vec<(String, Stamp)>, Malformed> {
     let mut reader = Reader::new(body);
     if reader.text()? != STAMPS {
         return Err(Malformed("the meta entry \"model-stamps\""));
@@ -172,7 +172,7 @@ pub fn encode_permit(manifest_sha256: &[u8; 32]) -> Vec<u8> {
     out
 }
 
-fn decode_permit(body: &[u8]) -> Result<[u8; 32], Malformed> {
+pub fn decode_permit(body: &[u8]) -> Result<[u8; 32], Malformed> {
     let mut reader = Reader::new(body);
     if reader.text()? != PERMIT {
         return Err(Malformed("the meta entry \"model-permit\""));

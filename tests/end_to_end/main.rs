@@ -7,14 +7,18 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod backtest;
 mod backup;
 mod bad_input;
 mod brokers;
+mod cases;
 mod config;
 mod disk;
 mod edges;
 mod events;
 mod forms;
+mod in_doubt;
+mod links;
 mod models;
 mod reload;
 mod repeats;

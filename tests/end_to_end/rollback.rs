@@ -161,10 +161,26 @@ fn signed_by_minisign_a_bundle_is_taken_and_altered_unsigned_or_older_it_is_refu
     assert!(daemon.log().contains("reload-refused"), "{}", daemon.log());
     assert!(daemon.stop().success());
     point(&first);
-    let refused = configured(&site, &["run"]);
-    assert_eq!(refused.status.code(), Some(78), "{refused:?}");
-    assert!(refused.stderr.contains("serial of at least 12"), "{refused:?}");
+    for command in ["run", "check"] {
+        let refused = configured(&site, &[command]);
+        assert_eq!(refused.status.code(), Some(78), "{refused:?}");
+        assert!(refused.stderr.contains("serial of at least 12"), "{refused:?}");
+    }
     point(&second);
+    // Nor is it put there for the next start; where the store cannot be looked at that is said.
+    assert_eq!(configured(&site, &["check"]).status.code(), Some(0));
+    let refused = configured(&site, &["model", "use", "--no-reload", first.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("serial of at least 12"), "{refused:?}");
+    assert_eq!(std::fs::read_link(&link).unwrap(), second);
+    let (db, away) = (site.state().join("store/db"), site.state().join("store/away"));
+    std::fs::rename(&db, &away).unwrap();
+    std::fs::create_dir(&db).unwrap();
+    let blind = configured(&site, &["check"]);
+    assert_eq!(blind.status.code(), Some(0), "{blind:?}");
+    assert!(blind.stderr.contains("cannot be told from here"), "{blind:?}");
+    std::fs::remove_dir(&db).unwrap();
+    std::fs::rename(&away, &db).unwrap();
     // Asked for by name it goes back, and a restart leaves it there.
     let daemon = Daemon::start(&site);
     let back = configured(&site, &["model", "rollback"]);

@@ -1,5 +1,6 @@
 //! Window features: what a key did before, exactly, in bounded memory.
 
+mod arrange;
 mod branch;
 mod cells;
 mod clock;

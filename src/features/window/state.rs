@@ -55,7 +55,7 @@ pub struct Windows {
     /// How late an event may come now.
     pub(super) late_us: i64,
     /// Events up to here find no whole windows whatever `late_us` is: what they need was given up.
-    floor_us: i64,
+    pub(super) floor_us: i64,
     pub(super) losses: Losses,
     row: Vec<u64>,
 }

@@ -54,9 +54,11 @@ fn the_newest_thousand_are_kept_and_the_highest_serial_for_ever() {
     }
     let uses = rig.store.models().expect("read");
     assert_eq!((uses.len(), uses[0].number, uses[999].number), (1_000, 202, 1_201));
-    let highest = rig.store.highest_stamp("m").expect("read").expect("a stamp");
+    let known = KnownModels::of(&rig.store).expect("read");
+    let highest = known.highest("m").expect("a stamp");
     assert_eq!(highest.serial, Some(200), "although its entry is no longer kept");
-    assert_eq!(rig.store.highest_stamp("other").expect("read"), None);
+    assert_eq!(known.highest("other"), None);
+    assert_eq!(KnownModels::look(dir.path()).expect("read"), known, "beside the daemon that holds it");
 }
 
 #[test]
@@ -68,12 +70,16 @@ fn a_permission_holds_until_a_model_is_taken_into_use() {
     rig.writer.close().expect("close");
     drop((rig.store, rig.index));
     permit_model(dir.path(), &[1; 32]).expect("a store that nobody holds");
+    assert_eq!(KnownModels::look(dir.path()).expect("read").permit, Some([1; 32]));
     let mut rig = Rig::open(&options(dir.path()));
     assert_eq!(rig.store.permitted_model().expect("read"), Some([1; 32]));
     assert_eq!(rig.log(1).len(), 1);
     note(&mut rig, vec![used(Why::Rollback, Some(2), 1, 2)]);
     assert_eq!(rig.store.permitted_model().expect("read"), None);
+    let known = KnownModels::look(dir.path()).expect("read");
+    assert_eq!((known.permit, known), (None, KnownModels::of(&rig.store).expect("read")));
     let missing = tempfile::tempdir().expect("dir");
+    assert_eq!(KnownModels::look(missing.path()).expect("no store"), KnownModels::default());
     assert!(permit_model(missing.path(), &[1; 32]).is_err());
     assert_eq!(fs::read_dir(missing.path()).expect("list").count(), 0, "nothing is made");
 }
@@ -132,7 +138,7 @@ fn what_a_shadow_said_survives_a_restart_and_a_merge_of_chunks() {
 }
 
 #[test]
-fn a_store_of_format_1_opens_and_is_of_format_2_from_then_on() {
+fn a_store_of_format_1_opens_and_is_of_this_format_from_then_on() {
     let dir = tempfile::tempdir().expect("dir");
     let mut rig = Rig::open(&options(dir.path()));
     rig.load("a", 5);
@@ -145,5 +151,5 @@ fn a_store_of_format_1_opens_and_is_of_format_2_from_then_on() {
     let rig = Rig::open(&options(dir.path()));
     assert_eq!(rig.log(1).len(), 5);
     drop((rig.writer, rig.store, rig.index));
-    assert_eq!(inspect::report(dir.path()).expect("report").format, 2);
+    assert_eq!(inspect::report(dir.path()).expect("report").format, state::FORMAT);
 }
