@@ -4,6 +4,9 @@ use super::leaf::{ALLOCATION, Leaf};
 use super::tree::{FAN_OUT, Fix, LEAF_ROWS, Shape};
 use super::work;
 
+/// Children that a branch has room made for at once: there are many keys, and most have few leaves.
+const ROOM: usize = 2;
+
 #[derive(Debug)]
 pub enum Node {
     Leaf(Leaf),
@@ -145,7 +148,7 @@ impl Node {
     }
 
     /// Bytes on the heap, all that is below included.
-    fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         match self {
             Self::Leaf(leaf) => leaf.bytes(),
             Self::Branch(branch) => {
@@ -205,10 +208,9 @@ impl Branch {
     fn put(&mut self, at: usize, child: Node, shape: Shape<'_>) {
         let words = shape.layout.words();
         if self.children.len() == self.children.capacity() {
-            let more = self.children.len().clamp(2, FAN_OUT);
-            self.children.reserve_exact(more);
-            self.lasts.reserve_exact(more);
-            self.sums.reserve_exact(more * words);
+            self.children.reserve_exact(ROOM);
+            self.lasts.reserve_exact(ROOM);
+            self.sums.reserve_exact(ROOM * words);
         }
         self.lasts.insert(at, child.last().unwrap_or(i64::MIN));
         self.children.insert(at, child);

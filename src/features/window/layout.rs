@@ -182,8 +182,9 @@ impl Layout {
         }
     }
 
+    /// Entries.
     #[must_use]
-    pub fn count(&self, summary: &[u64]) -> u64 {
+    pub fn count(summary: &[u64]) -> u64 {
         word(summary, 0)
     }
 

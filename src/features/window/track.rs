@@ -166,7 +166,7 @@ impl Track {
     pub fn last_in(&self, ends: Ends, mut skip: u64, layout: &Layout) -> Option<i64> {
         let mut found = None;
         self.entries.back(ends.after, ends.until, self.shape(layout), &mut |time, row| {
-            let here = if self.pane_us == 0 { 1 } else { layout.count(row) };
+            let here = if self.pane_us == 0 { 1 } else { Layout::count(row) };
             if here > skip {
                 found = Some(time);
                 return true;

@@ -175,4 +175,10 @@ impl Tree {
     pub fn due(&self) -> Option<i64> {
         self.root.due().or_else(|| self.tail.due())
     }
+
+    /// The same as [`Self::bytes`], by looking at all of it.
+    #[cfg(test)]
+    pub fn bytes_counted(&self) -> usize {
+        self.root.bytes() + self.tail.bytes()
+    }
 }

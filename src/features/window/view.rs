@@ -1,7 +1,7 @@
 //! What the windows hold for one event: the answers to its features' queries.
 
 use super::fixed;
-use super::layout::Reads;
+use super::layout::{Layout, Reads};
 use super::plan::Stream;
 use super::query::Query;
 use super::state::Windows;
@@ -130,7 +130,7 @@ impl Memo<'_> {
         track.fold(missing, layout, &mut self.summary);
         self.ends = Some(ends);
         let summary = &self.summary;
-        let count = layout.count(summary);
+        let count = Layout::count(summary);
         match reads {
             Reads::Sum(n) => Some(fixed::number(layout.sum(summary, n))),
             Reads::Mean(n) => layout.mean(summary, n),
