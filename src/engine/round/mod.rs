@@ -10,11 +10,14 @@ use super::models::Models;
 use super::pending::Pending;
 use super::progress::Progress;
 use super::windows::{Refolded, Windowed};
-use super::{Along, Counters, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX};
+use super::{Along, Counters, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX, told};
 use crate::event::Item;
 use crate::store::{BatchBuilder, Chunk, Index, LogClock, Observed, Room, Store, StoreError};
 use known::Known;
 use std::sync::Arc;
+
+/// How long what windows need is kept while no model has any, microseconds: one that brings them back finds it.
+const UNUSED_KEPT_US: i64 = 30 * 86_400_000_000;
 
 /// What one commit holds, and whom to answer after it.
 pub(super) struct Sealed {
@@ -231,7 +234,7 @@ impl Round {
                 let (observed, horizon_us) = windowed.seal();
                 (observed, Some(horizon_us))
             }
-            None => (None, None),
+            None => (None, Some(told::wall_ms().saturating_mul(1000).saturating_sub(UNUSED_KEPT_US))),
         };
         self.index.expire(self.store.window_floor());
         if let Some(pending) = self.unfinished.take() {
