@@ -256,6 +256,7 @@ impl Inspector {
         dir: &Path,
     ) -> Result<(), StoreError> {
         let mut known = None;
+        let mut next_observation = None;
         for family in
             [keys::CURSOR, keys::LOG, keys::META, keys::OFFSET, keys::QUARANTINE, keys::LABEL, keys::OBSERVATION]
         {
@@ -264,6 +265,14 @@ impl Inspector {
                 report.live_bytes += value.len() as u64;
                 if !check_value(&key, &value, report, gaps, &mut known) {
                     report.damage.push(format!("the value of the key {:02x?} is damaged", &key[..]));
+                }
+                if let Some(head) = observed::head(&key, &value) {
+                    let number = next_observation.get_or_insert(head.number);
+                    if *number != head.number {
+                        let (first, missing) = (head.first, head.number.abs_diff(*number));
+                        report.damage.push(format!("{missing} observations before that of {first} are missing"));
+                    }
+                    *number = head.number.saturating_add(u64::from(head.count));
                 }
             }
         }

@@ -42,6 +42,10 @@ impl Writer {
         }
         let Some(observed) = commit.observed.as_ref().filter(|observed| !observed.rows.is_empty()) else { return };
         self.newest_us = Some(observed.newest_us);
+        // Told while there were no windows: it says nothing of those that there are now.
+        if self.observations.horizon_us.is_some_and(|horizon_us| horizon_us >= observed.newest_us) {
+            self.observations.horizon_us = commit.horizon_us;
+        }
         let store = Arc::clone(&self.store);
         let added = self.observations.append(observed, self.commit, &mut store.observed());
         self.live = self.live.saturating_add_signed(added.grown);

@@ -202,3 +202,102 @@ impl LabelLog {
         self.bytes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::codec::{put_bytes, put_signed, put_varint};
+    use crate::store::{CellKind, Schema};
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    fn label(n: u64, text: usize, with: u8) -> Label {
+        let schema = Schema {
+            columns: vec![(CellKind::Hash, "key /A".to_owned()), (CellKind::Number, format!("number /{}", with % 2))],
+        };
+        let has = |bit: u8| with & bit != 0;
+        Label {
+            source: "pos".to_owned(),
+            id: format!("{n}{}", "x".repeat(text)),
+            key: has(1).then(|| "k".repeat(text)),
+            identity: n.wrapping_mul(0x9E37_79B9_7F4A_7C15),
+            sequence: has(2).then_some(n),
+            event_us: has(4).then_some(-7),
+            time_us: -5,
+            value: 0.5,
+            log_ms: n,
+            schema: has(8).then(|| Arc::new(schema)),
+            cells: if has(8) { vec![if has(16) { 0 } else { n }, 1.5f64.to_bits()] } else { Vec::new() },
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn labels_come_back_as_they_were_whatever_their_number_and_the_commits(
+            commits in prop::collection::vec(prop::collection::vec((0..512usize, any::<u8>()), 0..40), 1..6),
+        ) {
+            let mut log = LabelLog::default();
+            let mut values = std::collections::BTreeMap::new();
+            let mut labels = Vec::new();
+            for commit in commits {
+                let new: Vec<_> =
+                    commit.iter().zip(labels.len() as u64..).map(|((text, with), n)| label(n, *text, *with)).collect();
+                for (key, value) in log.append(&new, 9, 1) {
+                    values.insert(key, value.unwrap());
+                }
+                labels.extend(new);
+            }
+            let mut found = Vec::new();
+            let mut again = LabelLog::default();
+            for (key, value) in &values {
+                prop_assert!(value.len() <= frame::STORED_BYTES_MAX);
+                prop_assert!(again.note(key, value));
+                found.extend(LabelChunk::of_value(value).unwrap().labels);
+            }
+            prop_assert_eq!(&found, &labels);
+            let of = |log: &LabelLog| (log.next, log.bytes(), log.count(), log.pending());
+            prop_assert_eq!(of(&again), of(&log));
+            prop_assert_eq!(log.count(), labels.len() as u64);
+        }
+
+        #[test]
+        fn any_bytes_are_labels_or_an_error(body in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = LabelChunk::decode(Kind::Label, &body);
+            let _ = LabelChunk::decode(Kind::OldLabel, &body);
+        }
+    }
+
+    #[test]
+    fn labels_of_an_earlier_format_are_read_and_new_ones_go_on_behind_them() {
+        let mut body = vec![5, 2];
+        for (id, has_key) in [("a", 0), ("b", 1)] {
+            put_bytes(&mut body, b"pos");
+            put_bytes(&mut body, id.as_bytes());
+            body.push(has_key);
+            put_bytes(&mut body, if has_key == 1 { b"key" } else { b"" });
+            put_signed(&mut body, -3);
+            body.extend_from_slice(&2.5f64.to_le_bytes());
+            put_varint(&mut body, 77);
+        }
+        let mut log = LabelLog::default();
+        let value = frame::wrap(Kind::OldLabel, 1, &body);
+        assert!(log.note(&keys::label(5), &value));
+        assert_eq!((log.count(), log.pending()), (2, 0));
+        let found = LabelChunk::of_value(&value).unwrap();
+        assert!(found.is_old);
+        let label = &found.labels[1];
+        assert_eq!((&*label.id, label.key.as_deref(), label.time_us, label.value), ("b", Some("key"), -3, 2.5));
+        assert_eq!(log.append(&[label.clone()], 0, 2)[0].0, keys::label(7));
+    }
+
+    #[test]
+    fn only_what_is_old_as_a_whole_goes() {
+        let mut log = LabelLog::default();
+        log.append(&[label(10, 500, 2), label(20, 500, 2), label(21, 500, 2)], 0, 1);
+        log.append(&[label(30, 1, 2)], 0, 2);
+        assert!(log.trim(21, None).is_none());
+        assert_eq!(log.trim(22, None), Some(keys::label(0)));
+        assert!(log.trim(22, None).is_none());
+        assert_eq!(log.count(), 1);
+    }
+}

@@ -192,9 +192,7 @@ pub fn read(medium: &Medium) -> Result<Found, StoreError> {
     let mut last = None;
     for entry in medium.scan(keys::OBSERVATION, &[keys::OBSERVATION]) {
         let (key, value) = entry?;
-        let framed = frame::unwrap(Kind::Observation, &value).ok();
-        let head = framed.as_ref().and_then(|framed| Head::of(&framed.body).ok());
-        let Some(head) = head.filter(|head| keys::observation_first(&key) == Some(head.first)) else {
+        let Some(head) = head(&key, &value) else {
             found.damaged += 1;
             continue;
         };
@@ -204,15 +202,22 @@ pub fn read(medium: &Medium) -> Result<Found, StoreError> {
         found.log.next = head.number.saturating_add(u64::from(head.count));
         found.list.put(&head, value.len());
         found.newest_us = Some(head.newest_us);
-        last = framed.map(|framed| (framed.body, head.number));
+        last = Some((key, value, head.number));
     }
-    if let Some((body, number)) = last {
-        match ObservationChunk::decode(&body) {
-            Ok(chunk) => found.log.filling = Filling::reopened(&chunk, number),
-            Err(_) => found.damaged += 1,
+    if let Some((key, value, number)) = last {
+        match decode(&key, &value, None) {
+            Some(chunk) => found.log.filling = Filling::reopened(&chunk, number),
+            None => found.damaged += 1,
         }
     }
     Ok(found)
+}
+
+/// The head of a chunk as its key and value say, if both agree.
+pub fn head(key: &[u8], value: &[u8]) -> Option<Head> {
+    let first = keys::observation_first(key)?;
+    let head = Head::of(&frame::unwrap(Kind::Observation, value).ok()?.body).ok()?;
+    (head.first == first).then_some(head)
 }
 
 /// A chunk as its key and value say, if both agree.
@@ -220,4 +225,165 @@ pub fn decode(key: &[u8], value: &[u8], like: Option<&Arc<Schema>>) -> Option<Ob
     let framed = frame::unwrap(Kind::Observation, value).ok()?;
     let chunk = ObservationChunk::decode_like(&framed.body, like).ok()?;
     (keys::observation_first(key) == Some(chunk.first)).then_some(chunk)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::CellKind;
+    use crate::store::observation::Observation;
+    use crate::store::schema::{COLUMNS_MAX, NAMES_BYTES_MAX};
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    struct Row {
+        step: u64,
+        time_us: i64,
+        identity: u64,
+        counted: bool,
+        cells: [u64; 4],
+    }
+
+    fn number() -> impl Strategy<Value = u64> {
+        prop_oneof![
+            4 => (-1_000_000i64..1_000_000).prop_map(|n| (f64::from(i32::try_from(n).unwrap()) / 100.0).to_bits()),
+            1 => Just(f64::NAN.to_bits()),
+            1 => Just((-0.0f64).to_bits()),
+            2 => any::<f64>().prop_map(f64::to_bits),
+            1 => any::<u64>(),
+        ]
+    }
+
+    fn hash() -> impl Strategy<Value = u64> {
+        prop_oneof![1 => Just(0u64), 6 => any::<u64>()]
+    }
+
+    fn row() -> impl Strategy<Value = Row> {
+        let step = prop_oneof![6 => Just(1u64), 1 => 1u64..1 << 40];
+        let time = prop_oneof![
+            4 => (0i64..10_000_000).prop_map(|s| s * 1_000_000),
+            1 => (0i64..10_000_000_000).prop_map(|ms| ms * 1_000),
+            1 => any::<i64>(),
+        ];
+        let cells = (hash(), number(), number(), hash()).prop_map(|(a, b, c, d)| [a, b, c, d]);
+        (step, time, any::<u64>(), any::<bool>(), cells).prop_map(|(step, time_us, identity, counted, cells)| Row {
+            step,
+            time_us,
+            identity,
+            counted,
+            cells,
+        })
+    }
+
+    fn schema(other: bool) -> Arc<Schema> {
+        let columns = [
+            (CellKind::Hash, "key /A"),
+            (CellKind::Number, "number /B"),
+            (CellKind::Number, if other { "number /Ö" } else { "number /C" }),
+            (CellKind::Hash, "text /D"),
+        ];
+        Arc::new(Schema { columns: columns.map(|(kind, name)| (kind, name.to_owned())).to_vec() })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_observations_come_back_as_they_were(
+            commits in prop::collection::vec((prop::collection::vec(row(), 1..400), any::<bool>(), any::<i64>()), 1..8),
+            first in 0u64..1 << 50,
+            reopened in any::<prop::sample::Index>(),
+        ) {
+            let (mut log, mut list) = (ObservationLog::default(), ObservationList::default());
+            let mut stored = std::collections::BTreeMap::new();
+            let mut expected = Vec::new();
+            let mut sequence = first;
+            let mut grown = 0;
+            let reopened = reopened.index(commits.len());
+            for (n, (rows, other, newest_us)) in commits.into_iter().enumerate() {
+                let schema = schema(other);
+                let mut observed = Observed { schema: Arc::clone(&schema), rows: vec![], cells: vec![], newest_us };
+                for row in rows {
+                    sequence += row.step;
+                    let Row { time_us, identity, counted, cells, .. } = row;
+                    observed.rows.push(Observation { sequence, time_us, identity, counted });
+                    observed.cells.extend(cells);
+                    expected.push((Observation { sequence, time_us, identity, counted }, cells, Arc::clone(&schema)));
+                }
+                let added = log.append(&observed, 7, &mut list);
+                grown += added.grown;
+                stored.extend(added.put);
+                let (_, last) = stored.last_key_value().unwrap();
+                let last = ObservationChunk::decode(&frame::unwrap(Kind::Observation, last).unwrap().body).unwrap();
+                prop_assert_eq!(last.newest_us, newest_us);
+                if n == reopened {
+                    // As at a start: what was filled goes on from what is stored.
+                    log.filling = Filling::reopened(&last, log.next - last.rows.len() as u64);
+                }
+            }
+            let mut found = expected.iter();
+            let mut number = 0;
+            for (key, value) in &stored {
+                prop_assert!(value.len() <= frame::STORED_BYTES_MAX);
+                let chunk = decode(key, value, None).unwrap();
+                let head = head(key, value).unwrap();
+                prop_assert_eq!((head.number, usize::from(head.count)), (number, chunk.rows.len()));
+                number += u64::from(head.count);
+                for n in 0..chunk.rows.len() {
+                    let (row, cells) = chunk.row(n).unwrap();
+                    let (expected, expected_cells, schema) = found.next().unwrap();
+                    prop_assert_eq!((row, cells, &chunk.schema), (expected, &expected_cells[..], schema));
+                    prop_assert!((head.earliest_us..=head.latest_us).contains(&row.time_us));
+                }
+            }
+            prop_assert!(found.next().is_none());
+            prop_assert_eq!((list.count(), list.chunks()), (expected.len() as u64, stored.len() as u64));
+            let bytes: u64 = stored.values().map(|value| value.len() as u64 + ENTRY_OVERHEAD).sum();
+            prop_assert_eq!((list.bytes(), grown), (bytes, bytes.cast_signed()));
+        }
+
+        #[test]
+        fn any_bytes_are_a_chunk_or_an_error(body in prop::collection::vec(any::<u8>(), 0..300)) {
+            if let Ok(chunk) = ObservationChunk::decode(&body) {
+                prop_assert!((0..chunk.rows.len()).all(|n| chunk.row(n).is_some()));
+            }
+        }
+
+        #[test]
+        fn a_changed_byte_of_a_chunk_is_a_chunk_or_an_error(
+            rows in prop::collection::vec(row(), 1..20), at in any::<prop::sample::Index>(), flip in 1u8..=255,
+        ) {
+            let observation = |n: u64, row: &Row| {
+                let Row { time_us, identity, counted, .. } = *row;
+                Observation { sequence: n, time_us, identity, counted }
+            };
+            let mut filling = Filling::new(&observation(1, &rows[0]), 0, &schema(false));
+            for (n, row) in (1..).zip(&rows) {
+                prop_assert!(filling.append(&observation(n, row), &row.cells));
+            }
+            let mut body = filling.body();
+            let at = at.index(body.len());
+            body[at] ^= flip;
+            if let Ok(chunk) = ObservationChunk::decode(&body) {
+                prop_assert!((0..chunk.rows.len()).all(|n| chunk.row(n).is_some()));
+                prop_assert!(chunk.rows.is_sorted_by(|a, b| a.sequence < b.sequence));
+            }
+        }
+    }
+
+    #[test]
+    fn the_longest_observation_fits_a_chunk() {
+        let names = NAMES_BYTES_MAX / COLUMNS_MAX;
+        let columns = (0..COLUMNS_MAX).map(|n| (CellKind::Number, format!("{n:0>names$}"))).collect();
+        let schema = Arc::new(Schema { columns });
+        schema.check().unwrap();
+        let row = Observation { sequence: u64::MAX - 1, time_us: i64::MIN, identity: 1, counted: true };
+        let mut cells: Vec<u64> = (0..COLUMNS_MAX as u64).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1).collect();
+        cells[0] = f64::NAN.to_bits();
+        let mut filling = Filling::new(&row, u64::MAX, &schema);
+        assert!(filling.append(&row, &cells));
+        filling.head.newest_us = i64::MIN;
+        let chunk = ObservationChunk::decode(&filling.body()).unwrap();
+        assert_eq!(chunk.row(0), Some((&row, &cells[..])));
+    }
 }
