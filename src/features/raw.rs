@@ -5,7 +5,7 @@
 
 use super::FeatureSet;
 use super::encode::Listed;
-use super::transform::{Clock, Feature, Head, Missing, Source, WHOLE_BYTES_MAX, number_of, whole_text};
+use super::transform::{Clock, Feature, Head, Missing, Source, Tail, WHOLE_BYTES_MAX, number_of, whole_text};
 use super::window::{Answer, View};
 use crate::event::Field;
 
@@ -119,11 +119,25 @@ impl FeatureSet {
         Some(self.features.get(..n)?.iter().filter(|feature| is_window(feature)).count())
     }
 
-    /// Whether [`Self::raw`] of feature `n` is a number or missing, never anything else.
+    /// Whether [`Self::raw`] of feature `n` is a number or missing, never anything else, whatever model it is bound to: a
+    /// feature without steps is what the model takes there, a number or a text.
     #[must_use]
     pub fn raw_is_number(&self, n: usize) -> bool {
+        self.features.get(n).is_some_and(|feature| match &feature.source {
+            Source::Field { head: Head::Category | Head::Ordinal(_), .. } => false,
+            Source::Field { head: Head::Number, .. } => {
+                !feature.steps.is_empty() || feature.tail != Tail::Cut || matches!(feature.missing, Missing::Number(_))
+            }
+            _ => true,
+        })
+    }
+
+    /// Whether [`Self::raw`] of feature `n` is what the event has, a text mostly, and not a number: once the set is bound
+    /// to its model.
+    #[must_use]
+    pub fn raw_is_text(&self, n: usize) -> bool {
         let text = |source: &Source| matches!(source, Source::Field { head: Head::Category | Head::Ordinal(_), .. });
-        self.features.get(n).is_some_and(|feature| !text(&feature.source))
+        self.features.get(n).is_some_and(|feature| text(&feature.source))
     }
 }
 

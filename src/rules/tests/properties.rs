@@ -189,7 +189,7 @@ proptest! {
     #[test]
     fn any_tree_compiles_or_has_a_fault_that_says_what_was_expected(tree in tree()) {
         let features = features();
-        let mut scope = Scope { features: &features, lists: &[], pointers: Vec::new(), wants_score: false, notes: Vec::new() };
+        let mut scope = Scope { features: &features, lists: &[], pointers: Vec::new(), wants_score: false, uses: Vec::new(), notes: Vec::new() };
         if let Err(fault) = compile(&tree.to_string(), &mut scope) {
             prop_assert!(fault.what.starts_with("expected ") && !fault.what.contains("a fault of this program"), "{tree}: {fault:?}");
         }
