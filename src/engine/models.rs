@@ -60,7 +60,18 @@ impl Models {
         let (bundle, newest) = (Arc::clone(lineup.bundle()), Arc::clone(&lineup));
         let features = bundle.features().clone();
         let reading = CellReader::default();
-        Self { bundle, scorer: first, shadow, features, reading, lineup, newest, older: Vec::new(), swap, rearranged: false }
+        Self {
+            bundle,
+            scorer: first,
+            shadow,
+            features,
+            reading,
+            lineup,
+            newest,
+            older: Vec::new(),
+            swap,
+            rearranged: false,
+        }
     }
 
     /// Has those in use read windows that are arranged like this.

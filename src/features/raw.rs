@@ -93,7 +93,9 @@ impl FeatureSet {
     /// Whether [`Self::raw`] of feature `n` is a number or missing, never anything else.
     #[must_use]
     pub fn raw_is_number(&self, n: usize) -> bool {
-        self.features.get(n).is_some_and(|feature| !matches!(feature.source, Source::Field { head: Head::Category, .. }))
+        self.features
+            .get(n)
+            .is_some_and(|feature| !matches!(feature.source, Source::Field { head: Head::Category, .. }))
     }
 }
 

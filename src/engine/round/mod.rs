@@ -159,9 +159,7 @@ impl Round {
         }
         let plan = self.models.plan();
         self.windowed = match (self.windowed.take(), plan) {
-            (Some(windowed), Some(plan)) => {
-                Some(windowed.arranged(&plan, self.models.take_refolded(), &self.store)?)
-            }
+            (Some(windowed), Some(plan)) => Some(windowed.arranged(&plan, self.models.take_refolded(), &self.store)?),
             (None, Some(_)) => match self.models.take_refolded() {
                 Some(mut refolded) => {
                     refolded.follow(&self.store)?;
@@ -278,9 +276,7 @@ impl Round {
                     _ => Outcome::Refused,
                 },
                 Item::Label(label) => match room {
-                    Room::Yes => {
-                        Outcome::Label { known: self.take_label(batch, label, first)? }
-                    }
+                    Room::Yes => Outcome::Label { known: self.take_label(batch, label, first)? },
                     _ => Outcome::Refused,
                 },
                 Item::Event(event) => match self.find(batch, event, first)? {

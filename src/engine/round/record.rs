@@ -49,7 +49,9 @@ impl Round {
             let unscorable = one.unscorable.as_deref();
             let mut reasons: [&str; 8] = [""; 8];
             let mut count = 0;
-            for reason in unscorable.into_iter().chain(one.note).chain(found.names(bundle.features())).take(reasons.len()) {
+            for reason in
+                unscorable.into_iter().chain(one.note).chain(found.names(bundle.features())).take(reasons.len())
+            {
                 reasons[count] = reason;
                 count += 1;
             }

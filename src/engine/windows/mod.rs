@@ -70,7 +70,17 @@ impl Windowed {
     pub fn new(refolded: Refolded, seed: u64) -> Self {
         let Refolded { windows, unknown, whole_since_us, .. } = refolded;
         let schema = schema_of(windows.plan());
-        Self { windows, schema, seed, rows: Vec::new(), cells: Vec::new(), in_flight: None, unknown, whole_since_us, too_late: 0 }
+        Self {
+            windows,
+            schema,
+            seed,
+            rows: Vec::new(),
+            cells: Vec::new(),
+            in_flight: None,
+            unknown,
+            whole_since_us,
+            too_late: 0,
+        }
     }
 
     /// What windows need of an event.
@@ -106,7 +116,8 @@ impl Windowed {
         let folded = match refolded {
             Some(mut refolded) => {
                 refolded.follow(store)?;
-                let flying = self.in_flight.as_deref().map(|flying| (&flying.schema, &flying.rows[..], &flying.cells[..]));
+                let flying =
+                    self.in_flight.as_deref().map(|flying| (&flying.schema, &flying.rows[..], &flying.cells[..]));
                 let own = (&self.schema, &self.rows[..], &self.cells[..]);
                 flying.into_iter().chain([own]).for_each(|(schema, rows, cells)| refolded.absorb(schema, rows, cells));
                 self.whole_since_us = self.whole_since_us.max(refolded.whole_since_us);
@@ -185,7 +196,8 @@ impl Windowed {
                 Some(sequence) => sequence.checked_sub(first).and_then(|place| usize::try_from(place).ok()),
                 None => rows.iter().position(is_it),
             };
-            if let Some((place, row)) = place.and_then(|place| Some((place, rows.get(place).filter(|row| is_it(row))?))) {
+            if let Some((place, row)) = place.and_then(|place| Some((place, rows.get(place).filter(|row| is_it(row))?)))
+            {
                 let cells = cells.chunks(self.width()).nth(place).unwrap_or_default().to_vec();
                 return Ok(Some(Seen { sequence: row.sequence, time_us: row.time_us, cells }));
             }
