@@ -90,6 +90,33 @@ impl FeatureSet {
         }
     }
 
+    /// Appends what the windows hold for the event, a number a window feature before its steps, NaN where it is missing:
+    /// for [`Self::raw_at`], when the windows have gone on.
+    pub fn freeze(&self, view: Option<&View<'_>>, out: &mut Vec<f64>) {
+        let windows = (0..self.features.len()).filter(|n| self.window_place(*n).is_some());
+        out.extend(windows.map(|n| self.raw(n, &[], "", view).number().unwrap_or(f64::NAN)));
+    }
+
+    /// How many numbers [`Self::freeze`] appends.
+    #[must_use]
+    pub fn frozen(&self) -> usize {
+        self.queries().count()
+    }
+
+    /// [`Self::raw`] of an event whose windows were frozen.
+    #[must_use]
+    pub fn raw_at<'a>(&self, n: usize, fields: &[Field], text: &'a str, frozen: &[f64]) -> Value<'a> {
+        let Some(place) = self.window_place(n) else { return self.raw(n, fields, text, None) };
+        frozen.get(place).filter(|number| !number.is_nan()).map_or(Value::Missing, |number| Value::Number(*number))
+    }
+
+    /// Which of the window features it is, if it is one.
+    fn window_place(&self, n: usize) -> Option<usize> {
+        let is_window = |feature: &Feature| matches!(feature.source, Source::Window { .. });
+        self.features.get(n).filter(|feature| is_window(feature))?;
+        Some(self.features.get(..n)?.iter().filter(|feature| is_window(feature)).count())
+    }
+
     /// Whether [`Self::raw`] of feature `n` is a number or missing, never anything else.
     #[must_use]
     pub fn raw_is_number(&self, n: usize) -> bool {

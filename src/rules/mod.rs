@@ -40,6 +40,7 @@
 //! arithmetic on floats. This module takes about 25 ns.
 
 mod compile;
+mod event;
 mod facts;
 mod fault;
 mod parse;
@@ -52,6 +53,7 @@ mod types;
 #[cfg(test)]
 mod tests;
 
+pub use event::EventFacts;
 pub use facts::Facts;
 pub use fault::Fault;
 pub use parse::{EXPRESSION_BYTES_MAX, NESTING_MAX};
