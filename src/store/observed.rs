@@ -121,6 +121,17 @@ pub struct Added {
     pub grown: i64,
 }
 
+impl Added {
+    /// Makes a chunk's value, and gives the chunk back.
+    fn store(&mut self, mut filling: Filling, newest_us: i64, commit: u64, list: &mut ObservationList) -> Filling {
+        filling.head.newest_us = newest_us;
+        let value = frame::wrap(Kind::Observation, commit, &filling.body());
+        self.grown += list.put(&filling.head, value.len());
+        self.put.push((keys::observation(filling.head.first), value));
+        filling
+    }
+}
+
 impl ObservationLog {
     /// Makes the values of new observations.
     pub fn append(&mut self, observed: &Observed, commit: u64, list: &mut ObservationList) -> Added {
@@ -134,7 +145,7 @@ impl ObservationLog {
             let cells = observed.cells.get(n * width..(n + 1) * width).unwrap_or_default();
             if !filling.as_mut().is_some_and(|filling| filling.append(row, cells)) {
                 if let Some(full) = filling.take() {
-                    self.store(full, observed.newest_us, commit, list, &mut added);
+                    added.store(full, observed.newest_us, commit, list);
                 }
                 let mut next = Filling::new(row, self.next, &observed.schema);
                 next.append(row, cells);
@@ -143,24 +154,9 @@ impl ObservationLog {
             self.next += 1;
         }
         if let Some(last) = filling {
-            self.filling = Some(self.store(last, observed.newest_us, commit, list, &mut added));
+            self.filling = Some(added.store(last, observed.newest_us, commit, list));
         }
         added
-    }
-
-    fn store(
-        &self,
-        mut filling: Filling,
-        newest_us: i64,
-        commit: u64,
-        list: &mut ObservationList,
-        added: &mut Added,
-    ) -> Filling {
-        filling.head.newest_us = newest_us;
-        let value = frame::wrap(Kind::Observation, commit, &filling.body());
-        added.grown += list.put(&filling.head, value.len());
-        added.put.push((keys::observation(filling.head.first), value));
-        filling
     }
 
     /// Lets the oldest chunk go, if it may: its key and bytes.
