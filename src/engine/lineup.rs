@@ -49,7 +49,7 @@ impl Lineup {
     fn new(bundle: Arc<Bundle>, shadow: Option<(Arc<Bundle>, Duration)>) -> Arc<Self> {
         let first = bundle.features().pointers();
         let second: &[Pointer] = shadow.as_ref().map_or(&[], |(shadow, _)| shadow.features().pointers());
-        let pointers = crate::features::union(first, second);
+        let pointers = crate::features::union(&crate::features::union(first, bundle.rules().pointers()), second);
         let shadow = shadow.map(|(shadow, limit)| Arc::new(Shadow::new(shadow, &pointers, limit)));
         let sets: Vec<&FeatureSet> =
             std::iter::once(bundle.features()).chain(shadow.iter().map(|shadow| shadow.bundle().features())).collect();

@@ -45,6 +45,8 @@ pub(super) struct Models {
     features: FeatureSet,
     /// Where the windows' columns stand among the fields of a batch.
     reading: CellReader,
+    /// Where the fields of the rules' own do.
+    places: Vec<usize>,
     lineup: Arc<Lineup>,
     /// Scores whatever it fits.
     newest: Arc<Lineup>,
@@ -60,12 +62,26 @@ impl Models {
         let (bundle, newest) = (Arc::clone(lineup.bundle()), Arc::clone(&lineup));
         let features = bundle.features().clone();
         let reading = CellReader::default();
-        Self { bundle, scorer: first, shadow, features, reading, lineup, newest, older: Vec::new(), swap, rearranged: false }
+        let places = places_of(&lineup);
+        Self {
+            bundle,
+            scorer: first,
+            shadow,
+            features,
+            reading,
+            places,
+            lineup,
+            newest,
+            older: Vec::new(),
+            swap,
+            rearranged: false,
+        }
     }
 
     /// Has those in use read windows that are arranged like this.
     pub fn bind(&mut self, plan: Option<&Plan>) {
         self.features = self.bundle.features().clone();
+        self.places = places_of(&self.lineup);
         let Some(plan) = plan else { return };
         self.features = self.features.bound_to(plan);
         self.reading = plan.reading(self.lineup.pointers());
@@ -77,6 +93,11 @@ impl Models {
     /// Features of the model whose verdicts count.
     pub fn features(&self) -> &FeatureSet {
         &self.features
+    }
+
+    /// Where the fields of the rules' own stand in the batches of the models in use.
+    pub fn places(&self) -> &[usize] {
+        &self.places
     }
 
     /// Where the windows' columns stand in the batches of the models in use.
@@ -166,6 +187,11 @@ impl Models {
         let fits = |lineup: &&Arc<Lineup>| is_same(lineup.pointers(), columns);
         std::iter::once(&self.newest).chain(self.older.iter().rev()).find(fits).unwrap_or(&self.newest)
     }
+}
+
+fn places_of(lineup: &Lineup) -> Vec<usize> {
+    let place = |wanted| lineup.pointers().iter().position(|there| there == wanted).unwrap_or(usize::MAX);
+    lineup.bundle().rules().pointers().iter().map(place).collect()
 }
 
 fn is_same(a: &Arc<[Pointer]>, b: &Arc<[Pointer]>) -> bool {

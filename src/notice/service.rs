@@ -37,6 +37,14 @@ super::notices! {
         "Changes of the config wait for a restart"
         "These keys or tables cannot change while the daemon runs. Their old values are in force."
         "Restart the service when it suits; callers on a socket of the service manager wait meanwhile.";
+    LIST_TAKEN: Info "list-taken" "ff96249d7de540f28869f69cb6aad88d" ["list", "model", "before", "now"]
+        "A list has changed and is in force"
+        "The file of a list that rules or features use was written anew; its keys are in force from the next event on."
+        "Nothing, if the number of keys is what was meant.";
+    LIST_REFUSED: Error "list-refused" "2e61d0551c594b12a37b527a312bf2fb" ["list", "model", "error"]
+        "The file of a list cannot be taken"
+        "The file is gone, cannot be read or holds what is no key. The keys that were in force stay so."
+        "Put the file right; write it beside and rename it into place. It is looked at each second.";
     SHADOW_DROPPED: Warn "shadow-dropped" "7d7e365fb52928d0438e4d939e731205" ["model", "why"]
         "The shadow model was dropped; the model goes on by itself"
         "It took longer than model.shadow-limit a row, had no score for most events, or its code panicked. Its scores so far stay with their verdicts; events from now on have none. No verdict was ever made of them."

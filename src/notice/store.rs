@@ -17,10 +17,6 @@ super::notices! {
         "The past that window features need does not fit its memory"
         "The field `step` says what gives way now: `late` (events that come late no longer see all of the past beyond the windows), `coarse` (the keys with the most events are held in coarser steps of time, so their windows begin up to a step too early or late), `cold` (the keys that were quiet longest are forgotten: their windows begin anew). Each step holds until the daemon is restarted."
         "Raise `windows.memory` (and `limits.memory`), lower `windows.lateness`, give features a `resolution`, or shorten their windows. `verdictd status` shows how many keys are concerned.";
-    LABELS_DROPPED: Warn "labels-dropped" "5bb7824dacf7403e9cb44f1b642dea8f" ["dropped"]
-        "Labels went that waited for their events"
-        "More labels came for events that are not known than are kept waiting. The oldest of them went: should their events still come, they count as unlabelled."
-        "Look at where the labels come from: their `source` and `id` must be those of the events. A label of an event that is beyond the dedup window must say the event's `time`.";
     STORE_DAMAGED: Error "store-damaged" "ebac72bb10eba1c8d435f775a6e1e770" []
         "The store's file is damaged"
         "Something was found that was not written so: the medium lost or changed bytes. What is whole is in use; a copy of the damaged file is kept in the state directory."

@@ -15,6 +15,7 @@ mod demo;
 mod examine;
 mod intake;
 mod links;
+mod lists;
 pub mod log;
 mod metrics;
 mod models;

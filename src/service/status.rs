@@ -206,9 +206,8 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
     lines.extend(now.lineup.shadow().and_then(|shadow| beside::warning(shadow)));
     lines.extend(view.engine.counters().windows().iter().flat_map(super::windows::warnings));
     lines.extend(now.reload.iter().flat_map(Report::warnings));
-    lines.extend(
-        now.lineup.bundle().notes().iter().map(|note| format!("model {}: {note}", now.lineup.bundle().label())),
-    );
+    lines.extend(now.lineup.bundle().notes().map(|note| format!("model {}: {note}", now.lineup.bundle().label())));
+    lines.extend(super::lists::warnings(now.lineup.bundle()));
     lines.extend(super::clock::warnings());
     lines.extend(view.tight.clone());
     if stats.set_aside > 0 {

@@ -166,6 +166,8 @@ impl<'a> Tasks<'a> {
         tracing::info!(kind = notice::READY.kind, ready_ms, model = view.now().lineup.bundle().label(), from, "ready");
         notify::ready(&format!("taking events from {from}"));
         notify::keep_telling(Arc::clone(view));
+        // It ends with the runtime.
+        tokio::spawn(super::lists::watch(Arc::clone(view)));
     }
 
     /// Resolves with None at a signal, or with why the engine stopped by itself.

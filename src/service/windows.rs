@@ -40,10 +40,15 @@ pub fn warnings(figures: &WindowFigures) -> Vec<String> {
     let mut lines = Vec::new();
     if stats.shortened > 0 {
         let reach = seconds(stats.late_reach_us);
-        lines.push(format!("window features: events more than {reach} s late do not see all of the past, for windows.memory"));
+        lines.push(format!(
+            "window features: events more than {reach} s late do not see all of the past, for windows.memory"
+        ));
     }
     if stats.coarse_keys > 0 {
-        lines.push(format!("window features: {} keys are held in coarser steps of time, for windows.memory", stats.coarse_keys));
+        lines.push(format!(
+            "window features: {} keys are held in coarser steps of time, for windows.memory",
+            stats.coarse_keys
+        ));
     }
     if stats.dropped_keys > 0 {
         lines.push(format!("window features: {} keys were forgotten, for windows.memory", stats.dropped_keys));
@@ -73,7 +78,12 @@ pub fn families(
     let late = u64::try_from(seconds(stats.late_reach_us)).unwrap_or(0);
     add("window_late_seconds", "How late an event may come and see all of its past", false, single(late));
     add("window_too_late_events", "Events older than the longest window, not counted", true, single(figures.too_late));
-    add("window_coarse_keys", "Keys held in coarser steps of time, for want of memory", false, single(stats.coarse_keys));
+    add(
+        "window_coarse_keys",
+        "Keys held in coarser steps of time, for want of memory",
+        false,
+        single(stats.coarse_keys),
+    );
     add("window_dropped_keys", "Keys forgotten for want of memory", true, single(stats.dropped_keys));
     let waiting = u64::try_from(figures.labels_waiting).unwrap_or(u64::MAX);
     add("labels_waiting", "Labels that wait for their events", false, single(waiting));

@@ -50,8 +50,8 @@ pub fn expected(stream: &Stream) -> Vec<Expected> {
                 }
                 known.entry((0, &event.customer)).or_default().push(*n);
                 known.entry((1, &event.terminal)).or_default().push(*n);
-                let of = |kind, key: &'_ str| known.get(&(kind, key)).map_or(&[][..], Vec::as_slice);
-                let (customer, terminal) = (of(0, &event.customer), of(1, &event.terminal));
+                let customer = &known[&(0, event.customer.as_str())];
+                let terminal = &known[&(1, event.terminal.as_str())];
                 found[*n] = Expected::Row(row(&stream.events, event, customer, terminal, &labels));
             }
         }

@@ -148,7 +148,8 @@ fn events(seed: u64) -> Vec<Event> {
         };
         let tie = (events.len() % 25 == 0).then(|| {
             let mut json = json.clone();
-            let (id, amount) = (format!("{}-tie", event.id), event.amount + 1.25);
+            // In whole cents, as all are.
+            let (id, amount) = (format!("{}-tie", event.id), (event.amount * 100.0 + 125.0).round() / 100.0);
             json["TRANSACTION_ID"] = json!(id);
             json["TX_AMOUNT"] = json!(amount);
             Event { id, amount, line: json.to_string(), ..event.clone() }

@@ -112,26 +112,32 @@ impl Figures {
             judged.labelled += u64::from(label.is_some());
             judged.positive += u64::from(positive);
         };
-        self.judged.get_mut(before).map(|(was, _)| note(was));
-        self.judged.get_mut(now).map(|(_, is)| note(is));
+        if let Some((was, _)) = self.judged.get_mut(before) {
+            note(was);
+        }
+        if let Some((_, is)) = self.judged.get_mut(now) {
+            note(is);
+        }
     }
 
     /// Decisions that neither made.
     fn leave_out(&mut self) {
         let used: Vec<bool> = self.judged.iter().map(|(was, is)| was.events + is.events > 0).collect();
         let keep = |n: usize| used.get(n).copied().unwrap_or_default();
-        fn kept<T>(list: &mut Vec<T>, keep: impl Fn(usize) -> bool) {
-            let mut n = 0;
-            list.retain(|_| {
-                n += 1;
-                keep(n - 1)
-            });
-        }
         kept(&mut self.decisions, keep);
         kept(&mut self.judged, keep);
         self.matrix.iter_mut().for_each(|row| kept(row, keep));
         kept(&mut self.matrix, keep);
     }
+}
+
+/// Leaves in a list the places that are to be kept.
+fn kept<T>(list: &mut Vec<T>, keep: impl Fn(usize) -> bool) {
+    let mut n = 0;
+    list.retain(|_| {
+        n += 1;
+        keep(n - 1)
+    });
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of events")]

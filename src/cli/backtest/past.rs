@@ -65,7 +65,7 @@ impl Past {
                 let what = "expected a verdict, with source, id, decision and score";
                 Failure::does_not_hold(format!("{}: line {number}: {what}: {error}", path.display()))
             })?;
-            past.add(&verdict.source, &verdict.id, &verdict.decision, verdict.score);
+            past.add(&verdict.source, &verdict.id, &verdict.decision, verdict.score.map(meant));
         }
         Ok(past)
     }
@@ -116,5 +116,31 @@ impl Past {
     pub fn get(&self, identity: u64, names: &mut Names) -> Option<Side> {
         let side = self.verdicts.get(&identity)?;
         Some(Side::new(names.number(self.names.name(side.decision)), side.score()))
+    }
+}
+
+/// The score that a number in a verdict's line stands for: where it is the shortest text of an f32, that f32.
+fn meant(written: f64) -> f64 {
+    #[expect(clippy::cast_possible_truncation, reason = "tried and compared")]
+    let short = written as f32;
+    let text = format!("{short:?}").parse().unwrap_or(f64::NAN);
+    // The reader of JSON may be one unit in the last place off.
+    if (text - written).abs() <= f64::EPSILON * written.abs() { f64::from(short) } else { written }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_that_was_written_is_read_as_what_it_was() {
+        for score in [0.1_f32, 0.973_1, 1.0, 2.017_026e-5, 0.0] {
+            let mut text = Vec::new();
+            crate::verdict::write_score(Some(f64::from(score)), &mut text);
+            let read: f64 = serde_json::from_slice(&text).unwrap();
+            assert_eq!(meant(read).to_bits(), f64::from(score).to_bits(), "{score}");
+        }
+        let double = 0.123_456_789_012_345_6;
+        assert_eq!(meant(double).to_bits(), double.to_bits());
     }
 }

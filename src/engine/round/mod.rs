@@ -10,11 +10,14 @@ use super::models::Models;
 use super::pending::Pending;
 use super::progress::Progress;
 use super::windows::{Refolded, Windowed};
-use super::{Along, Counters, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX};
+use super::{Along, Counters, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX, told};
 use crate::event::Item;
 use crate::store::{BatchBuilder, Chunk, Index, LogClock, Observed, Room, Store, StoreError};
 use known::Known;
 use std::sync::Arc;
+
+/// How long what windows need is kept while no model has any, microseconds: one that brings them back finds it.
+const UNUSED_KEPT_US: i64 = 30 * 86_400_000_000;
 
 /// What one commit holds, and whom to answer after it.
 pub(super) struct Sealed {
@@ -64,6 +67,8 @@ pub(super) struct Round {
     fresh: Vec<Fresh>,
     rows: Vec<f64>,
     scores: Vec<f64>,
+    /// What the windows held at each new event's place, for rules.
+    frozen: Vec<f64>,
 }
 
 /// What a round is made of.
@@ -104,6 +109,7 @@ impl Round {
             fresh: Vec::with_capacity(WAVE_EVENTS_MAX),
             rows: Vec::new(),
             scores: Vec::new(),
+            frozen: Vec::new(),
         }
     }
 
@@ -159,9 +165,7 @@ impl Round {
         }
         let plan = self.models.plan();
         self.windowed = match (self.windowed.take(), plan) {
-            (Some(windowed), Some(plan)) => {
-                Some(windowed.arranged(&plan, self.models.take_refolded(), &self.store)?)
-            }
+            (Some(windowed), Some(plan)) => Some(windowed.arranged(&plan, self.models.take_refolded(), &self.store)?),
             (None, Some(_)) => match self.models.take_refolded() {
                 Some(mut refolded) => {
                     refolded.follow(&self.store)?;
@@ -230,7 +234,7 @@ impl Round {
                 let (observed, horizon_us) = windowed.seal();
                 (observed, Some(horizon_us))
             }
-            None => (None, None),
+            None => (None, Some(told::wall_ms().saturating_mul(1000).saturating_sub(UNUSED_KEPT_US))),
         };
         self.index.expire(self.store.window_floor());
         if let Some(pending) = self.unfinished.take() {
@@ -254,6 +258,7 @@ impl Round {
         }
         self.fresh.clear();
         self.rows.clear();
+        self.frozen.clear();
         if let Some(shadow) = &mut self.models.shadow {
             shadow.begin();
         }
@@ -278,9 +283,7 @@ impl Round {
                     _ => Outcome::Refused,
                 },
                 Item::Label(label) => match room {
-                    Room::Yes => {
-                        Outcome::Label { known: self.take_label(batch, label, first)? }
-                    }
+                    Room::Yes => Outcome::Label { known: self.take_label(batch, label, first)? },
                     _ => Outcome::Refused,
                 },
                 Item::Event(event) => match self.find(batch, event, first)? {

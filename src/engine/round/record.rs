@@ -2,8 +2,9 @@
 
 use super::Round;
 use crate::engine::told;
-use crate::event::{EventBatch, Item, Span};
-use crate::model::Reasons;
+use crate::event::{Event, EventBatch, Item, Span};
+use crate::model::{Bundle, Reasons};
+use crate::rules::{EventFacts, Ruled};
 use crate::store::{NewRecord, REASON_BYTES_MAX, StoreError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,34 +23,34 @@ impl Round {
             if one.unscorable.is_none() && !score.is_finite() {
                 one.unscorable = Some("the model's result is not a finite number".to_owned());
             }
-            let mut found = Reasons::default();
-            let (decision, score) = if let Some(reason) = &mut one.unscorable {
+            let score = one.unscorable.is_none().then_some(score);
+            if let Some(reason) = &mut one.unscorable {
                 told::cut(reason, REASON_BYTES_MAX);
                 self.set_aside("unscorable", batch, event, reason.clone());
-                (bundle.fallback(), None)
-            } else {
-                let decision = bundle.decide(score);
-                if bundle.wants_reasons(decision) {
-                    let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
-                    let reasons = catch_unwind(AssertUnwindSafe(|| self.models.scorer.reasons(row)));
-                    // The score stands; only what raised it is not known.
-                    found = reasons.unwrap_or_else(|_| {
-                        self.models.renew();
-                        let reason = self.panicked("explaining", batch, one.item);
-                        self.set_aside("unscorable", batch, event, reason);
-                        Reasons::default()
-                    });
-                }
-                (decision, Some(score))
-            };
+            }
+            let by_model = score.map_or(bundle.fallback(), |score| bundle.decide(score));
+            let ruled = self.judge(&bundle, batch, event, (n, one.item), score);
+            let mut found = Reasons::default();
+            if ruled.is_none() && score.is_some() && bundle.wants_reasons(by_model) {
+                let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
+                let reasons = catch_unwind(AssertUnwindSafe(|| self.models.scorer.reasons(row)));
+                // The score stands; only what raised it is not known.
+                found = reasons.unwrap_or_else(|_| {
+                    self.models.renew();
+                    let reason = self.panicked("explaining", batch, one.item);
+                    self.set_aside("unscorable", batch, event, reason);
+                    Reasons::default()
+                });
+            }
             let beside = self.models.shadow.as_ref().and_then(|run| Some((run.shadow(), run.said(n)?)));
             if let (Some((shadow, said)), Some(score)) = (beside, score) {
-                shadow.counts().note((decision, score), (said.decision, said.score));
+                shadow.counts().note((by_model, score), (said.decision, said.score));
             }
-            let unscorable = one.unscorable.as_deref();
+            let decision = ruled.map_or(by_model, |ruled| ruled.decision);
+            let told = ruled.map(|ruled| ruled.reason).into_iter().chain(one.unscorable.as_deref()).chain(one.note);
             let mut reasons: [&str; 8] = [""; 8];
             let mut count = 0;
-            for reason in unscorable.into_iter().chain(one.note).chain(found.names(bundle.features())).take(reasons.len()) {
+            for reason in told.chain(found.names(bundle.features())).take(reasons.len()) {
                 reasons[count] = reason;
                 count += 1;
             }
@@ -76,5 +77,37 @@ impl Round {
         }
         self.fresh = fresh;
         Ok(())
+    }
+
+    /// What a list or a rule decides about the wave's new event `n`, which is `item` of the batch.
+    fn judge<'b>(
+        &self,
+        bundle: &'b Bundle,
+        batch: &EventBatch,
+        event: &Event,
+        (n, item): (usize, usize),
+        score: Option<f64>,
+    ) -> Option<Ruled<'b>> {
+        let rules = bundle.rules();
+        if rules.is_empty() {
+            return None;
+        }
+        let features = self.models.features();
+        let frozen = features.frozen();
+        let facts = EventFacts {
+            batch,
+            event,
+            features,
+            fields: batch.fields_of(event, self.models.fields()),
+            frozen: self.frozen.get(n * frozen..(n + 1) * frozen).unwrap_or_default(),
+            places: self.models.places(),
+            score,
+        };
+        let judged = catch_unwind(AssertUnwindSafe(|| rules.judge(&facts)));
+        // What was to be judged by rules must not pass by the model alone without anybody being told.
+        judged.unwrap_or_else(|_| {
+            self.panicked("judging", batch, item);
+            None
+        })
     }
 }

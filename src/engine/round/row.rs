@@ -27,6 +27,9 @@ impl Round {
         self.rows.resize(start + features.width(), 0.0);
         let row = self.rows.get_mut(start..).unwrap_or_default();
         let view = self.windowed.as_ref().and_then(Windowed::view);
+        if !self.models.bundle.rules().is_empty() {
+            features.freeze(view.as_ref(), &mut self.frozen);
+        }
         let filled = catch_unwind(AssertUnwindSafe(|| {
             features.fill(fields, &batch.text, view.as_ref(), row).map_err(|unscorable| unscorable.to_string())
         }));

@@ -14,6 +14,7 @@ pub use unknown::UNKNOWN_MAX;
 
 use crate::event::{Event, Field};
 use crate::features::{CellKind, CellReader, Plan, Stats, View, Windows};
+use crate::notice;
 use crate::store::{self, Observation, Observed, Schema, Store, StoreError};
 use std::sync::Arc;
 use unknown::Unknown;
@@ -33,6 +34,8 @@ pub(super) struct Windowed {
     whole_since_us: Option<i64>,
     /// Events that were older than the longest window.
     too_late: u64,
+    /// Which steps of what gives way for want of memory were told.
+    told: [bool; 3],
 }
 
 /// What is to be seen of the windows from outside.
@@ -70,7 +73,18 @@ impl Windowed {
     pub fn new(refolded: Refolded, seed: u64) -> Self {
         let Refolded { windows, unknown, whole_since_us, .. } = refolded;
         let schema = schema_of(windows.plan());
-        Self { windows, schema, seed, rows: Vec::new(), cells: Vec::new(), in_flight: None, unknown, whole_since_us, too_late: 0 }
+        Self {
+            windows,
+            schema,
+            seed,
+            rows: Vec::new(),
+            cells: Vec::new(),
+            in_flight: None,
+            unknown,
+            whole_since_us,
+            too_late: 0,
+            told: [false; 3],
+        }
     }
 
     /// What windows need of an event.
@@ -106,7 +120,8 @@ impl Windowed {
         let folded = match refolded {
             Some(mut refolded) => {
                 refolded.follow(store)?;
-                let flying = self.in_flight.as_deref().map(|flying| (&flying.schema, &flying.rows[..], &flying.cells[..]));
+                let flying =
+                    self.in_flight.as_deref().map(|flying| (&flying.schema, &flying.rows[..], &flying.cells[..]));
                 let own = (&self.schema, &self.rows[..], &self.cells[..]);
                 flying.into_iter().chain([own]).for_each(|(schema, rows, cells)| refolded.absorb(schema, rows, cells));
                 self.whole_since_us = self.whole_since_us.max(refolded.whole_since_us);
@@ -185,7 +200,8 @@ impl Windowed {
                 Some(sequence) => sequence.checked_sub(first).and_then(|place| usize::try_from(place).ok()),
                 None => rows.iter().position(is_it),
             };
-            if let Some((place, row)) = place.and_then(|place| Some((place, rows.get(place).filter(|row| is_it(row))?))) {
+            if let Some((place, row)) = place.and_then(|place| Some((place, rows.get(place).filter(|row| is_it(row))?)))
+            {
                 let cells = cells.chunks(self.width()).nth(place).unwrap_or_default().to_vec();
                 return Ok(Some(Seen { sequence: row.sequence, time_us: row.time_us, cells }));
             }
@@ -227,8 +243,28 @@ impl Windowed {
         Some(Seen { sequence: row.sequence, time_us: row.time_us, cells })
     }
 
+    /// Says what the budget of memory has cost, each step once.
+    fn tell(&mut self) {
+        let stats = self.windows.stats();
+        let kind = notice::WINDOWS_TIGHT.kind;
+        let steps = [("late", stats.shortened), ("coarse", stats.coarsened_keys), ("cold", stats.dropped_keys)];
+        for ((step, count), told) in steps.into_iter().zip(&mut self.told) {
+            if count > 0 && !std::mem::replace(told, true) {
+                let (keys, bytes) = (stats.keys, stats.bytes);
+                tracing::warn!(
+                    kind,
+                    step,
+                    keys,
+                    bytes,
+                    "the past that window features need does not fit windows.memory"
+                );
+            }
+        }
+    }
+
     /// What the commit of the round in hand carries.
     pub fn seal(&mut self) -> (Option<Arc<Observed>>, i64) {
+        self.tell();
         let horizon_us = self.windows.horizon_us();
         self.in_flight = (!self.rows.is_empty()).then(|| {
             Arc::new(Observed {

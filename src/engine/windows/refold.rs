@@ -27,7 +27,15 @@ pub struct Refolded {
 /// When the store cannot be read.
 pub fn refold(store: &Store, plan: &Arc<Plan>, limits: Limits) -> Result<Refolded, StoreError> {
     let windows = Windows::new(Arc::clone(plan), limits);
-    let mut folded = Refolded { windows, unknown: Unknown::default(), next: 0, next_label: 0, whole_since_us: None, events: 0, labels: 0 };
+    let mut folded = Refolded {
+        windows,
+        unknown: Unknown::default(),
+        next: 0,
+        next_label: 0,
+        whole_since_us: None,
+        events: 0,
+        labels: 0,
+    };
     folded.follow(store)?;
     Ok(folded)
 }

@@ -34,10 +34,14 @@ impl Windows {
     /// holds begins empty.
     #[must_use]
     pub fn arranged(mut self, plan: Arc<Plan>, mut folded: Option<Self>) -> Self {
-        let mut arranged = Self::new(Arc::clone(&plan), self.limits);
+        let mut arranged = Self::new(plan, self.limits());
+        let plan = Arc::clone(arranged.plan());
         if let Some(newest_us) = self.newest_us() {
             arranged.restore_newest(newest_us);
         }
+        arranged.losses = self.losses;
+        arranged.late_us = arranged.late_us.min(self.late_us);
+        arranged.floor_us = self.floor_us;
         for (at, stream) in plan.streams().iter().enumerate() {
             let from = [Some(&mut self), folded.as_mut()].into_iter().flatten().find_map(|from| {
                 let there = from.plan().streams().iter().position(|held| held.holds_all_of(stream))?;
@@ -52,6 +56,6 @@ impl Windows {
 
     /// Takes another budget, bytes.
     pub fn set_bytes(&mut self, bytes: usize) {
-        self.set_limits(super::Limits { bytes, ..self.limits });
+        self.set_limits(super::Limits { bytes, ..self.limits() });
     }
 }

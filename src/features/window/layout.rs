@@ -14,6 +14,7 @@
 
 use super::fixed::{self, Parts};
 use super::wide::Wide;
+use super::work;
 
 /// Numbers summed in one [`Parts`].
 const PARTS: usize = 64;
@@ -117,10 +118,23 @@ impl Layout {
         self.categories.len()
     }
 
-    /// Makes it the summary of nothing.
-    pub fn clear(&self, summary: &mut Vec<u64>) {
-        summary.clear();
+    /// The summary of nothing.
+    #[must_use]
+    pub fn nothing(&self) -> Vec<u64> {
+        let mut summary = Vec::new();
+        self.prepare(&mut summary);
+        summary
+    }
+
+    /// Makes a list of any length the summary of nothing.
+    pub fn prepare(&self, summary: &mut Vec<u64>) {
         summary.resize(self.words, 0);
+        self.clear(summary);
+    }
+
+    /// Makes it the summary of nothing.
+    pub fn clear(&self, summary: &mut [u64]) {
+        summary.fill(0);
         for number in &self.numbers {
             set(summary, number.least, f64::INFINITY);
             set(summary, number.most, f64::NEG_INFINITY);
@@ -129,12 +143,17 @@ impl Layout {
 
     /// Adds the rows to the summary: `rows` are those of `count` entries, one after the other.
     pub fn add_rows(&self, summary: &mut [u64], rows: &[u64], count: usize) {
+        work::done(count);
         add_word(summary, 0, count as u64);
         let width = self.cells();
         if width == 0 {
             return;
         }
         for rows in rows.chunks(PARTS * width) {
+            if let ([number], 1) = (&self.numbers[..], width) {
+                number.add(summary, rows.iter().map(|cell| f64::from_bits(*cell)));
+                continue;
+            }
             for (cell, number) in self.numbers.iter().enumerate() {
                 number.add(summary, rows.iter().skip(cell).step_by(width).map(|cell| f64::from_bits(*cell)));
             }
@@ -163,8 +182,9 @@ impl Layout {
         }
     }
 
+    /// Entries.
     #[must_use]
-    pub fn count(&self, summary: &[u64]) -> u64 {
+    pub fn count(summary: &[u64]) -> u64 {
         word(summary, 0)
     }
 
