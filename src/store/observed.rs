@@ -5,7 +5,8 @@
 //! - The observations of a commit go into the chunk that is open, as long as its rows have fewer than
 //!   [`OPEN_BYTES_MAX`] bytes: it is then written anew, under its key. So single events make chunks of some 60, not a
 //!   key each, and a big commit fills chunks to the brim.
-//! - A chunk goes when the windows' horizon has passed its watermark; oldest first, a bounded number a commit.
+//! - A chunk goes when the windows' horizon has passed its watermark; oldest first, a bounded number a commit. Before
+//!   that it goes only where the disk budget is used up and nothing is left of the log to give up for it.
 //! - Of each chunk a few words are in memory ([`KNOWN_BYTES`] bytes): where it starts, its times, its length.
 
 use super::error::StoreError;
@@ -161,7 +162,16 @@ impl ObservationLog {
 
     /// Lets the oldest chunk go, if it may: its key and bytes.
     pub fn trim(&mut self, list: &mut ObservationList) -> Option<([u8; 9], u64)> {
-        let (first, bytes) = list.pop(self.horizon_us?)?;
+        self.pop(list, self.horizon_us?)
+    }
+
+    /// Lets the oldest chunk go, needed or not, unless it is the only one.
+    pub fn cut(&mut self, list: &mut ObservationList) -> Option<([u8; 9], u64)> {
+        if list.chunks() > 1 { self.pop(list, i64::MAX) } else { None }
+    }
+
+    fn pop(&mut self, list: &mut ObservationList, horizon_us: i64) -> Option<([u8; 9], u64)> {
+        let (first, bytes) = list.pop(horizon_us)?;
         if self.filling.as_ref().is_some_and(|filling| filling.head.first == first) {
             self.filling = None;
         }
