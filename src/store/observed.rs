@@ -377,6 +377,30 @@ mod tests {
         }
     }
 
+    /// The seed is made by hand from the layout as the page says it.
+    #[test]
+    fn a_chunk_is_laid_out_as_the_page_says() {
+        let seed = include_bytes!("../../fuzz/seeds/chunk/observations");
+        let chunk = ObservationChunk::decode(seed).unwrap();
+        let base = 1_525_134_011_000_000;
+        let row = |sequence, time_us, identity, counted| Observation { sequence, time_us, identity, counted };
+        let nan = f64::NAN.to_bits();
+        let rows = [
+            (row(7, base, 0x1122_3344_5566_7788, true), [0xAABB_CCDD_EEFF_0011, 57.16f64.to_bits()]),
+            (row(9, base - 1_500, 2, false), [0, std::f64::consts::PI.to_bits()]),
+            (row(10, base + 9_000_000, 3, true), [5, nan]),
+        ];
+        for (n, (row, cells)) in rows.iter().enumerate() {
+            assert_eq!(chunk.row(n), Some((row, &cells[..])));
+        }
+        let columns = [(CellKind::Hash, "key /A".to_owned()), (CellKind::Number, "number /B".to_owned())];
+        assert_eq!((&chunk.schema.columns[..], chunk.newest_us), (&columns[..], base + 9_000_000));
+        let mut filling = Filling::new(&rows[0].0, 3, &chunk.schema);
+        assert!(rows.iter().all(|(row, cells)| filling.append(row, cells)));
+        filling.head.newest_us = chunk.newest_us;
+        assert_eq!(filling.body(), seed);
+    }
+
     #[test]
     fn the_longest_observation_fits_a_chunk() {
         let names = NAMES_BYTES_MAX / COLUMNS_MAX;
