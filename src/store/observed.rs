@@ -5,7 +5,8 @@
 //! - The observations of a commit go into the chunk that is open, as long as its rows have fewer than
 //!   [`OPEN_BYTES_MAX`] bytes: it is then written anew, under its key. So single events make chunks of some 60, not a
 //!   key each, and a big commit fills chunks to the brim.
-//! - A chunk goes when the windows' horizon has passed its watermark; oldest first, a bounded number a commit.
+//! - A chunk goes when the windows' horizon has passed its watermark; oldest first, a bounded number a commit. Before
+//!   that it goes only where the disk budget is used up and nothing is left of the log to give up for it.
 //! - Of each chunk a few words are in memory ([`KNOWN_BYTES`] bytes): where it starts, its times, its length.
 
 use super::error::StoreError;
@@ -121,6 +122,17 @@ pub struct Added {
     pub grown: i64,
 }
 
+impl Added {
+    /// Makes a chunk's value, and gives the chunk back.
+    fn store(&mut self, mut filling: Filling, newest_us: i64, commit: u64, list: &mut ObservationList) -> Filling {
+        filling.head.newest_us = newest_us;
+        let value = frame::wrap(Kind::Observation, commit, &filling.body());
+        self.grown += list.put(&filling.head, value.len());
+        self.put.push((keys::observation(filling.head.first), value));
+        filling
+    }
+}
+
 impl ObservationLog {
     /// Makes the values of new observations.
     pub fn append(&mut self, observed: &Observed, commit: u64, list: &mut ObservationList) -> Added {
@@ -134,7 +146,7 @@ impl ObservationLog {
             let cells = observed.cells.get(n * width..(n + 1) * width).unwrap_or_default();
             if !filling.as_mut().is_some_and(|filling| filling.append(row, cells)) {
                 if let Some(full) = filling.take() {
-                    self.store(full, observed.newest_us, commit, list, &mut added);
+                    added.store(full, observed.newest_us, commit, list);
                 }
                 let mut next = Filling::new(row, self.next, &observed.schema);
                 next.append(row, cells);
@@ -143,29 +155,23 @@ impl ObservationLog {
             self.next += 1;
         }
         if let Some(last) = filling {
-            self.filling = Some(self.store(last, observed.newest_us, commit, list, &mut added));
+            self.filling = Some(added.store(last, observed.newest_us, commit, list));
         }
         added
     }
 
-    fn store(
-        &self,
-        mut filling: Filling,
-        newest_us: i64,
-        commit: u64,
-        list: &mut ObservationList,
-        added: &mut Added,
-    ) -> Filling {
-        filling.head.newest_us = newest_us;
-        let value = frame::wrap(Kind::Observation, commit, &filling.body());
-        added.grown += list.put(&filling.head, value.len());
-        added.put.push((keys::observation(filling.head.first), value));
-        filling
-    }
-
     /// Lets the oldest chunk go, if it may: its key and bytes.
     pub fn trim(&mut self, list: &mut ObservationList) -> Option<([u8; 9], u64)> {
-        let (first, bytes) = list.pop(self.horizon_us?)?;
+        self.pop(list, self.horizon_us?)
+    }
+
+    /// Lets the oldest chunk go, needed or not, unless it is the only one.
+    pub fn cut(&mut self, list: &mut ObservationList) -> Option<([u8; 9], u64)> {
+        if list.chunks() > 1 { self.pop(list, i64::MAX) } else { None }
+    }
+
+    fn pop(&mut self, list: &mut ObservationList, horizon_us: i64) -> Option<([u8; 9], u64)> {
+        let (first, bytes) = list.pop(horizon_us)?;
         if self.filling.as_ref().is_some_and(|filling| filling.head.first == first) {
             self.filling = None;
         }
@@ -369,6 +375,30 @@ mod tests {
                 prop_assert!(chunk.rows.is_sorted_by(|a, b| a.sequence < b.sequence));
             }
         }
+    }
+
+    /// The seed is made by hand from the layout as the page says it.
+    #[test]
+    fn a_chunk_is_laid_out_as_the_page_says() {
+        let seed = include_bytes!("../../fuzz/seeds/chunk/observations");
+        let chunk = ObservationChunk::decode(seed).unwrap();
+        let base = 1_525_134_011_000_000;
+        let row = |sequence, time_us, identity, counted| Observation { sequence, time_us, identity, counted };
+        let nan = f64::NAN.to_bits();
+        let rows = [
+            (row(7, base, 0x1122_3344_5566_7788, true), [0xAABB_CCDD_EEFF_0011, 57.16f64.to_bits()]),
+            (row(9, base - 1_500, 2, false), [0, std::f64::consts::PI.to_bits()]),
+            (row(10, base + 9_000_000, 3, true), [5, nan]),
+        ];
+        for (n, (row, cells)) in rows.iter().enumerate() {
+            assert_eq!(chunk.row(n), Some((row, &cells[..])));
+        }
+        let columns = [(CellKind::Hash, "key /A".to_owned()), (CellKind::Number, "number /B".to_owned())];
+        assert_eq!((&chunk.schema.columns[..], chunk.newest_us), (&columns[..], base + 9_000_000));
+        let mut filling = Filling::new(&rows[0].0, 3, &chunk.schema);
+        assert!(rows.iter().all(|(row, cells)| filling.append(row, cells)));
+        filling.head.newest_us = chunk.newest_us;
+        assert_eq!(filling.body(), seed);
     }
 
     #[test]
