@@ -34,7 +34,13 @@ fn look(model: &Bundle) {
                 tracing::info!(kind = notice::LIST_TAKEN.kind, list, model, before, now, "a list has changed");
             }
             Looked::Refused(error) => {
-                tracing::error!(kind = notice::LIST_REFUSED.kind, list, model, error, "a list cannot be taken; its keys stay as they were");
+                tracing::error!(
+                    kind = notice::LIST_REFUSED.kind,
+                    list,
+                    model,
+                    error,
+                    "a list cannot be taken; its keys stay as they were"
+                );
             }
         }
     }

@@ -287,7 +287,7 @@ mod tests {
         assert!(found.is_old);
         let label = &found.labels[1];
         assert_eq!((&*label.id, label.key.as_deref(), label.time_us, label.value), ("b", Some("key"), -3, 2.5));
-        assert_eq!(log.append(&[label.clone()], 0, 2)[0].0, keys::label(7));
+        assert_eq!(log.append(std::slice::from_ref(label), 0, 2)[0].0, keys::label(7));
     }
 
     #[test]

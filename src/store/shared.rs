@@ -268,7 +268,7 @@ impl Store {
             observation_chunks: observed.chunks(),
             observation_bytes: observed.bytes(),
             observation_memory_bytes: observed.memory(),
-            observations_since_us: observed.since_us(),
+            observations_from_us: observed.since_us(),
             set_aside: load(&figures.set_aside),
             lost: load(&figures.lost),
             orphan_cursors: self.sinks.retired(),

@@ -37,7 +37,7 @@ pub struct Stats {
     /// Memory that the list of the chunks takes.
     pub observation_memory_bytes: u64,
     /// Least event time in the oldest chunk, microseconds since 1970.
-    pub observations_since_us: Option<i64>,
+    pub observations_from_us: Option<i64>,
     /// Damaged stores set aside in `damaged-<n>` and rebuilt.
     pub set_aside: u64,
     /// Sequences that were durable once and are missing from the log.

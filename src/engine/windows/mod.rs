@@ -251,7 +251,13 @@ impl Windowed {
         for ((step, count), told) in steps.into_iter().zip(&mut self.told) {
             if count > 0 && !std::mem::replace(told, true) {
                 let (keys, bytes) = (stats.keys, stats.bytes);
-                tracing::warn!(kind, step, keys, bytes, "the past that window features need does not fit windows.memory");
+                tracing::warn!(
+                    kind,
+                    step,
+                    keys,
+                    bytes,
+                    "the past that window features need does not fit windows.memory"
+                );
             }
         }
     }

@@ -34,7 +34,8 @@ impl Windows {
     /// holds begins empty.
     #[must_use]
     pub fn arranged(mut self, plan: Arc<Plan>, mut folded: Option<Self>) -> Self {
-        let mut arranged = Self::new(Arc::clone(&plan), self.limits());
+        let mut arranged = Self::new(plan, self.limits());
+        let plan = Arc::clone(arranged.plan());
         if let Some(newest_us) = self.newest_us() {
             arranged.restore_newest(newest_us);
         }

@@ -4,6 +4,9 @@ use super::leaf::{ALLOCATION, Leaf};
 use super::tree::{FAN_OUT, Fix, LEAF_ROWS, Shape};
 use super::work;
 
+/// Children that a branch has room made for at once: there are many keys, and most have few leaves.
+const ROOM: usize = 2;
+
 #[derive(Debug)]
 pub enum Node {
     Leaf(Leaf),
@@ -34,7 +37,8 @@ impl Node {
         match self {
             Self::Leaf(leaf) => {
                 *bytes -= leaf.bytes().min(*bytes);
-                let right = insert_in_leaf(leaf, time_us, row, shape.width());
+                let at = leaf.until(time_us);
+                let right = insert_in_leaf(leaf, at, time_us, row, shape.width());
                 *bytes += leaf.bytes() + right.as_ref().map_or(0, Leaf::bytes);
                 right.map(Self::Leaf)
             }
@@ -45,10 +49,35 @@ impl Node {
         }
     }
 
+    /// Puts a full leaf behind all others. What no longer fits is returned, to stand behind this node.
+    pub fn push(&mut self, leaf: Leaf, shape: Shape<'_>, bytes: &mut usize) -> Option<Self> {
+        match self {
+            Self::Leaf(there) if there.len() == 0 => {
+                *bytes += leaf.bytes();
+                *there = leaf;
+                None
+            }
+            Self::Leaf(_) => {
+                *bytes += leaf.bytes();
+                Some(Self::Leaf(leaf))
+            }
+            Self::Branch(branch) => branch.push(leaf, shape, bytes).map(|right| Self::Branch(Box::new(right))),
+        }
+    }
+
+    /// When the first of its rows are old enough to go.
+    #[must_use]
+    pub fn due(&self) -> Option<i64> {
+        match self {
+            Self::Leaf(leaf) => leaf.due(),
+            Self::Branch(branch) => branch.children.first().and_then(Self::due),
+        }
+    }
+
     /// Adds all its rows to a summary.
     fn add_to(&self, shape: Shape<'_>, summary: &mut [u64]) {
         match self {
-            Self::Leaf(leaf) => leaf.add(0..leaf.len(), shape.rows, shape.layout, summary),
+            Self::Leaf(leaf) => leaf.add(0..leaf.len(), shape, summary),
             Self::Branch(branch) => {
                 work::done(branch.children.len());
                 branch.sums.chunks_exact(shape.layout.words()).for_each(|sum| shape.layout.add(summary, sum));
@@ -58,22 +87,14 @@ impl Node {
 
     pub fn fold(&self, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64]) {
         match self {
-            Self::Leaf(leaf) => {
-                let range = leaf.until(after)..leaf.until(until);
-                if range.start < range.end {
-                    leaf.add(range, shape.rows, shape.layout, summary);
-                }
-            }
+            Self::Leaf(leaf) => leaf.fold(after, until, shape, summary),
             Self::Branch(branch) => branch.fold(after, until, shape, summary),
         }
     }
 
     pub fn back(&self, after: i64, until: i64, shape: Shape<'_>, visit: &mut dyn FnMut(i64, &[u64]) -> bool) -> bool {
         match self {
-            Self::Leaf(leaf) => (leaf.until(after)..leaf.until(until)).rev().any(|at| {
-                work::done(1);
-                visit(leaf.time(at).unwrap_or_default(), leaf.row(at, shape.width()))
-            }),
+            Self::Leaf(leaf) => leaf.back(after, until, shape.width(), visit),
             Self::Branch(branch) => {
                 let (first, end) = (branch.first_after(after), branch.end_of(until));
                 let children = branch.children.get(first..end).unwrap_or_default();
@@ -90,13 +111,7 @@ impl Node {
         change: &mut dyn FnMut(&mut [u64]) -> bool,
     ) -> bool {
         match self {
-            Self::Leaf(leaf) => {
-                let range = leaf.until(time_us.saturating_sub(1))..leaf.until(time_us);
-                range.rev().any(|at| {
-                    work::done(1);
-                    change(leaf.row_mut(at, shape.width()))
-                })
-            }
+            Self::Leaf(leaf) => leaf.change(time_us, shape.width(), change),
             Self::Branch(branch) => branch.change(time_us, shape, fix, change),
         }
     }
@@ -105,16 +120,10 @@ impl Node {
     pub fn expire(&mut self, time_us: i64, shape: Shape<'_>, gone: &mut dyn FnMut(&[u64]), bytes: &mut usize) -> bool {
         match self {
             Self::Leaf(leaf) => {
-                let old = leaf.until(time_us);
-                if old * 2 < leaf.len() || old == 0 {
-                    return false;
-                }
-                (0..old).for_each(|at| gone(leaf.row(at, shape.width())));
-                work::done(leaf.len());
-                *bytes -= leaf.bytes().min(*bytes);
-                *leaf = leaf.split_off(old, shape.width());
-                *bytes += leaf.bytes();
-                true
+                let before = leaf.bytes();
+                let changed = leaf.expire(time_us, shape.width(), gone);
+                *bytes = (*bytes + leaf.bytes()).saturating_sub(before);
+                changed
             }
             Self::Branch(branch) => branch.expire(time_us, shape, gone, bytes),
         }
@@ -123,10 +132,7 @@ impl Node {
     /// Visits every row.
     pub fn each(&self, width: usize, visit: &mut dyn FnMut(&[u64])) {
         match self {
-            Self::Leaf(leaf) => {
-                work::done(leaf.len());
-                (0..leaf.len()).for_each(|at| visit(leaf.row(at, width)));
-            }
+            Self::Leaf(leaf) => leaf.each(width, visit),
             Self::Branch(branch) => branch.children.iter().for_each(|child| child.each(width, visit)),
         }
     }
@@ -142,7 +148,7 @@ impl Node {
     }
 
     /// Bytes on the heap, all that is below included.
-    fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         match self {
             Self::Leaf(leaf) => leaf.bytes(),
             Self::Branch(branch) => {
@@ -152,8 +158,8 @@ impl Node {
     }
 }
 
-fn insert_in_leaf(leaf: &mut Leaf, time_us: i64, row: &[u64], width: usize) -> Option<Leaf> {
-    let at = leaf.until(time_us);
+/// Puts a row in at its place. Where the leaf was full, what stands behind the cut is returned.
+pub fn insert_in_leaf(leaf: &mut Leaf, at: usize, time_us: i64, row: &[u64], width: usize) -> Option<Leaf> {
     work::done(leaf.len() - at + 1);
     if leaf.len() < LEAF_ROWS {
         leaf.insert(at, time_us, row);
@@ -202,10 +208,9 @@ impl Branch {
     fn put(&mut self, at: usize, child: Node, shape: Shape<'_>) {
         let words = shape.layout.words();
         if self.children.len() == self.children.capacity() {
-            let more = self.children.len().clamp(2, FAN_OUT);
-            self.children.reserve_exact(more);
-            self.lasts.reserve_exact(more);
-            self.sums.reserve_exact(more * words);
+            self.children.reserve_exact(ROOM);
+            self.lasts.reserve_exact(ROOM);
+            self.sums.reserve_exact(ROOM * words);
         }
         self.lasts.insert(at, child.last().unwrap_or(i64::MIN));
         self.children.insert(at, child);
@@ -237,17 +242,32 @@ impl Branch {
             }
             return None;
         };
-        *bytes -= self.bytes().min(*bytes);
+        self.behind(at, right, shape, bytes)
+    }
+
+    fn push(&mut self, leaf: Leaf, shape: Shape<'_>, bytes: &mut usize) -> Option<Self> {
+        let at = self.children.len().saturating_sub(1);
+        let right = self.children.get_mut(at)?.push(leaf, shape, bytes);
+        if let Some(right) = right {
+            return self.behind(at, right, shape, bytes);
+        }
+        self.recount(at, shape);
+        None
+    }
+
+    /// Puts a node behind a child that was cut; what no longer fits is returned.
+    fn behind(&mut self, at: usize, right: Node, shape: Shape<'_>, bytes: &mut usize) -> Option<Self> {
+        let before = self.bytes();
         self.recount(at, shape);
         self.put(at + 1, right, shape);
         let cut = (self.children.len() > FAN_OUT).then(|| {
             // As with leaves: what comes in order fills its branches.
             let cut = if at + 2 == self.children.len() { FAN_OUT } else { FAN_OUT / 2 };
-            let right = self.cut(cut, words);
+            let right = self.cut(cut, shape.layout.words());
             *bytes += right.bytes() + size_of::<Self>();
             right
         });
-        *bytes += self.bytes();
+        *bytes = (*bytes + self.bytes()).saturating_sub(before);
         cut
     }
 

@@ -79,7 +79,7 @@ pub fn mean(sum: i128, count: u64) -> Option<f64> {
     // A quotient of at least 64 bits, the lowest one set where something is left: it rounds as the exact one would.
     let scaled = size << shift;
     let quotient = scaled / u128::from(count);
-    let rest = scaled % u128::from(count) != 0;
+    let rest = !scaled.is_multiple_of(u128::from(count));
     #[allow(clippy::cast_precision_loss)] // the rounding is the point
     let mean = (quotient | u128::from(rest)) as f64 * UNIT * 0.5_f64.powi(shift.cast_signed());
     Some(if sum < 0 { -mean } else { mean })

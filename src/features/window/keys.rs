@@ -93,6 +93,10 @@ impl Keys {
                 self.shrink();
             }
             let Some(track) = self.tracks.get_mut(self.next) else { return };
+            if !track.is_due(cutoff) {
+                self.next += 1;
+                continue;
+            }
             let before = track.held(stream);
             let is_empty = track.expire(cutoff, stream, labels);
             let after = track.held(stream);

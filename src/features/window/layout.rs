@@ -121,9 +121,15 @@ impl Layout {
     /// The summary of nothing.
     #[must_use]
     pub fn nothing(&self) -> Vec<u64> {
-        let mut summary = vec![0; self.words];
-        self.clear(&mut summary);
+        let mut summary = Vec::new();
+        self.prepare(&mut summary);
         summary
+    }
+
+    /// Makes a list of any length the summary of nothing.
+    pub fn prepare(&self, summary: &mut Vec<u64>) {
+        summary.resize(self.words, 0);
+        self.clear(summary);
     }
 
     /// Makes it the summary of nothing.
@@ -144,6 +150,10 @@ impl Layout {
             return;
         }
         for rows in rows.chunks(PARTS * width) {
+            if let ([number], 1) = (&self.numbers[..], width) {
+                number.add(summary, rows.iter().map(|cell| f64::from_bits(*cell)));
+                continue;
+            }
             for (cell, number) in self.numbers.iter().enumerate() {
                 number.add(summary, rows.iter().skip(cell).step_by(width).map(|cell| f64::from_bits(*cell)));
             }
@@ -172,8 +182,9 @@ impl Layout {
         }
     }
 
+    /// Entries.
     #[must_use]
-    pub fn count(&self, summary: &[u64]) -> u64 {
+    pub fn count(summary: &[u64]) -> u64 {
         word(summary, 0)
     }
 

@@ -2,7 +2,8 @@
 
 use super::layout::Layout;
 use super::query::SECOND_US;
-use super::tree::LEAF_ROWS;
+use super::tree::{LEAF_ROWS, Shape};
+use super::work;
 use std::ops::Range;
 
 /// Bytes that an allocation takes beside what is asked for.
@@ -120,14 +121,63 @@ impl Leaf {
         Self { times, rows: cut(&mut self.rows, at * width) }
     }
 
-    /// Adds some of its entries to a summary.
-    pub fn add(&self, range: Range<usize>, rows: Rows, layout: &Layout, summary: &mut [u64]) {
-        let width = rows.width(layout);
+    /// Adds some of its rows to a summary.
+    pub fn add(&self, range: Range<usize>, shape: Shape<'_>, summary: &mut [u64]) {
+        let (width, layout) = (shape.width(), shape.layout);
         let cells = self.rows.get(range.start * width..range.end * width).unwrap_or_default();
-        match rows {
+        match shape.rows {
             Rows::Events => layout.add_rows(summary, cells, range.len()),
             Rows::Panes => cells.chunks_exact(width.max(1)).for_each(|pane| layout.add(summary, pane)),
         }
+    }
+
+    /// Adds the rows after `after` and not after `until` to a summary.
+    pub fn fold(&self, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64]) {
+        let range = self.until(after)..self.until(until);
+        if range.start < range.end {
+            self.add(range, shape, summary);
+        }
+    }
+
+    /// Visits these rows from the last, until the visitor says stop.
+    pub fn back(&self, after: i64, until: i64, width: usize, visit: &mut dyn FnMut(i64, &[u64]) -> bool) -> bool {
+        (self.until(after)..self.until(until)).rev().any(|at| {
+            work::done(1);
+            visit(self.time(at).unwrap_or_default(), self.row(at, width))
+        })
+    }
+
+    /// Visits every row.
+    pub fn each(&self, width: usize, visit: &mut dyn FnMut(&[u64])) {
+        work::done(self.len());
+        (0..self.len()).for_each(|at| visit(self.row(at, width)));
+    }
+
+    /// Changes the last row of that time that `change` takes.
+    pub fn change(&mut self, time_us: i64, width: usize, change: &mut dyn FnMut(&mut [u64]) -> bool) -> bool {
+        let range = self.until(time_us.saturating_sub(1))..self.until(time_us);
+        range.rev().any(|at| {
+            work::done(1);
+            change(self.row_mut(at, width))
+        })
+    }
+
+    /// Gives up what is not after a time, once it is half of all; false where nothing went.
+    pub fn expire(&mut self, time_us: i64, width: usize, gone: &mut dyn FnMut(&[u64])) -> bool {
+        let old = self.until(time_us);
+        if old * 2 < self.len() || old == 0 {
+            return false;
+        }
+        work::done(self.len());
+        (0..old).for_each(|at| gone(self.row(at, width)));
+        *self = self.split_off(old, width);
+        true
+    }
+
+    /// When half of its rows are old.
+    #[must_use]
+    pub fn due(&self) -> Option<i64> {
+        self.time(self.len().checked_sub(1)? / 2)
     }
 
     /// Bytes on the heap.

@@ -32,13 +32,11 @@ pub fn read_query(mut reader: Reader<'_>, problems: &mut Problems) -> Option<Que
     let before = problems.0.len();
     let aggregate = read_aggregate(&mut reader, problems);
     let keys = read_keys(&mut reader, problems);
-    let over_us = match reader.value("over") {
-        Some(value) => read_span(value, &reader.key("over"), SECOND_US, LONGEST_US, problems),
-        None => {
-            problems.add(reader.key("over"), format!("{DURATION}, found nothing"));
-            None
-        }
-    };
+    let over = reader.value("over");
+    if over.is_none() {
+        problems.add(reader.key("over"), format!("{DURATION}, found nothing"));
+    }
+    let over_us = over.and_then(|value| read_span(value, &reader.key("over"), SECOND_US, LONGEST_US, problems));
     let delay_us =
         reader.value("delay").and_then(|value| read_span(value, &reader.key("delay"), 0, LONGEST_US, problems));
     let filter = read_filter(&mut reader, problems);

@@ -121,11 +121,9 @@ impl Windows {
     /// Enters an event that was admitted. `cells`: one a column of the plan. Events come in the order of their
     /// sequences, which is that of ties.
     pub fn insert(&mut self, _sequence: u64, time_us: i64, cells: &[u64]) {
-        let plan = Arc::clone(&self.plan);
-        let doubted_us = self.clock.doubted_us();
-        for (at, stream) in plan.streams().iter().enumerate() {
-            let cutoff = self.cutoff(stream);
-            let Some(keys) = self.keys.get_mut(at) else { continue };
+        let (doubted_us, whole_from) = (self.clock.doubted_us(), self.whole_from());
+        for (stream, keys) in self.plan.streams().iter().zip(&mut self.keys) {
+            let cutoff = whole_from.saturating_sub(stream.span_us);
             keys.sweep(SWEPT, cutoff, stream, &self.label_layout);
             let Some(key) = stream.key_of(cells).filter(|_| stream.passes(cells) && time_us > cutoff) else { continue };
             self.row.clear();
@@ -140,14 +138,11 @@ impl Windows {
     /// replaces it. A value that is no number in range counts as 0. False: no stream with labels holds the event (any
     /// more).
     pub fn label(&mut self, sequence: u64, time_us: i64, cells: &[u64], value: f64) -> bool {
-        let plan = Arc::clone(&self.plan);
         let value = if fixed::in_range(value) { value } else { 0.0 };
-        let mut held = false;
-        for (at, stream) in plan.streams().iter().enumerate().filter(|(_, stream)| stream.labels) {
-            let cutoff = self.cutoff(stream);
+        let (mut held, whole_from, labels) = (false, self.whole_from(), &self.label_layout);
+        for (stream, keys) in self.plan.streams().iter().zip(&mut self.keys).filter(|(stream, _)| stream.labels) {
+            let cutoff = whole_from.saturating_sub(stream.span_us);
             let Some(key) = stream.key_of(cells).filter(|_| stream.passes(cells) && time_us > cutoff) else { continue };
-            let Some(keys) = self.keys.get_mut(at) else { continue };
-            let labels = &self.label_layout;
             held |= keys.with(key, false, stream, |track| track.label(sequence, time_us, value, stream, labels))
                 == Some(true);
         }
@@ -215,12 +210,9 @@ impl Windows {
 
     /// Gives up what is old of all keys.
     pub(super) fn sweep_all(&mut self) {
-        let plan = Arc::clone(&self.plan);
-        for (at, stream) in plan.streams().iter().enumerate() {
-            let cutoff = self.cutoff(stream);
-            if let Some(keys) = self.keys.get_mut(at) {
-                keys.sweep(keys.len(), cutoff, stream, &self.label_layout);
-            }
+        let whole_from = self.whole_from();
+        for (stream, keys) in self.plan.streams().iter().zip(&mut self.keys) {
+            keys.sweep(keys.len(), whole_from.saturating_sub(stream.span_us), stream, &self.label_layout);
         }
     }
 

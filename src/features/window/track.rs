@@ -21,6 +21,8 @@ pub struct Track {
     entries: Tree,
     labels: Option<Box<Tree>>,
     lasts: Option<Box<Lasts>>,
+    /// Before this no entry is to go.
+    due: i64,
     /// Width of a pane; 0: each event is an entry.
     pane_us: i64,
 }
@@ -47,7 +49,7 @@ impl Track {
     #[must_use]
     pub fn new(key: u64, stream: &Stream) -> Self {
         let lasts = Lasts::new(&stream.layout);
-        Self { key, entries: Tree::new(), labels: None, lasts, pane_us: stream.resolution_us }
+        Self { key, entries: Tree::new(), labels: None, lasts, due: i64::MAX, pane_us: stream.resolution_us }
     }
 
     fn shape<'a>(&self, layout: &'a Layout) -> Shape<'a> {
@@ -82,6 +84,7 @@ impl Track {
     /// Puts an entry in. `row` has the stream's cells; times after `doubted_us` may be wrong.
     pub fn insert(&mut self, time_us: i64, row: &mut [u64], doubted_us: i64, stream: &Stream) {
         let layout = &stream.layout;
+        self.due = self.due.min(time_us);
         if self.pane_us == 0 {
             if let Some(lasts) = &mut self.lasts {
                 lasts.enter(time_us, row, doubted_us, &mut self.entries, layout);
@@ -134,10 +137,8 @@ impl Track {
         Ends { after: self.pane(after), until: self.pane(until) }
     }
 
-    /// Makes `summary` that of the window.
-    pub fn fold(&self, ends: Ends, layout: &Layout, summary: &mut Vec<u64>) {
-        summary.resize(layout.words(), 0);
-        layout.clear(summary);
+    /// Adds what is in the window to a summary.
+    pub fn fold(&self, ends: Ends, layout: &Layout, summary: &mut [u64]) {
         self.entries.fold(ends.after, ends.until, self.shape(layout), summary);
     }
 
@@ -165,7 +166,7 @@ impl Track {
     pub fn last_in(&self, ends: Ends, mut skip: u64, layout: &Layout) -> Option<i64> {
         let mut found = None;
         self.entries.back(ends.after, ends.until, self.shape(layout), &mut |time, row| {
-            let here = if self.pane_us == 0 { 1 } else { layout.count(row) };
+            let here = if self.pane_us == 0 { 1 } else { Layout::count(row) };
             if here > skip {
                 found = Some(time);
                 return true;
@@ -179,13 +180,18 @@ impl Track {
     /// The sum of the labels in the window, in 2^-60.
     pub fn label_sum(&self, ends: Ends, labels: &Layout, summary: &mut Vec<u64>) -> i128 {
         let Some(held) = &self.labels else { return 0 };
-        summary.resize(labels.words(), 0);
-        labels.clear(summary);
+        labels.prepare(summary);
         // Labels keep their events' times: what lies in a pane that counts, counts.
         let behind = (self.pane_us - 1).max(0);
         let (after, until) = (ends.after.saturating_add(behind), ends.until.saturating_add(behind));
         held.fold(after, until, Shape::events(labels), summary);
         labels.sum(summary, 0)
+    }
+
+    /// Whether something may be old enough to go.
+    #[must_use]
+    pub fn is_due(&self, cutoff: i64) -> bool {
+        cutoff >= self.due
     }
 
     /// Gives up what is not after `cutoff`; true where nothing is left.
@@ -209,6 +215,9 @@ impl Track {
                 self.labels = None;
             }
         }
+        // A pane, which begins before its entries, may go a little later.
+        let label_due = self.labels.as_ref().and_then(|labels| labels.due());
+        self.due = self.entries.due().into_iter().chain(label_due).min().unwrap_or(i64::MAX);
         self.entries.len() == 0 && self.labels.is_none()
     }
 

@@ -1,10 +1,12 @@
 //! Entries of one key in the order of their times: a B+ tree whose branches hold the summaries of what is below.
 //!
+//! The last rows stand in a leaf beside it: an event in order touches no branch until that leaf is full.
+//!
 //! A leaf holds up to [`LEAF_ROWS`] rows, a branch up to [`FAN_OUT`] children. Entering a row, also a late one, and
 //! adding up a window cost O(log n); old rows go by whole leaves from the front. Rows that come in order fill their
 //! leaves; a full leaf is cut where a late row goes.
 
-use super::branch::{Branch, Node};
+use super::branch::{Branch, Node, insert_in_leaf};
 use super::layout::Layout;
 use super::leaf::{Leaf, Rows};
 
@@ -32,7 +34,12 @@ pub enum Fix<'a> {
 /// Entries in the order of their times; those of one time as they came.
 #[derive(Debug)]
 pub struct Tree {
+    /// All but the last rows.
     root: Node,
+    /// The time of its last row; the least there is where it holds none.
+    root_last: i64,
+    /// The last rows, where nearly all that comes goes.
+    tail: Leaf,
     rows: usize,
     bytes: usize,
 }
@@ -62,7 +69,7 @@ impl<'a> Shape<'a> {
 impl Tree {
     #[must_use]
     pub fn new() -> Self {
-        Self { root: Node::Leaf(Leaf::new()), rows: 0, bytes: 0 }
+        Self { root: Node::Leaf(Leaf::new()), root_last: i64::MIN, tail: Leaf::new(), rows: 0, bytes: 0 }
     }
 
     /// Rows.
@@ -74,37 +81,58 @@ impl Tree {
     /// Bytes on the heap.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes + self.tail.bytes()
     }
 
     /// The time of its last row.
     #[must_use]
     pub fn last(&self) -> Option<i64> {
-        self.root.last()
+        self.tail.last()
     }
 
     /// Puts a row behind all that are not later.
     pub fn insert(&mut self, time_us: i64, row: &[u64], shape: Shape<'_>) {
-        let split = self.root.insert(time_us, row, shape, &mut self.bytes);
         self.rows += 1;
-        if let Some(right) = split {
-            let left = std::mem::replace(&mut self.root, Node::Leaf(Leaf::new()));
-            let branch = Branch::of(left, right, shape);
-            self.bytes += branch.bytes() + size_of::<Branch>();
-            self.root = Node::Branch(Box::new(branch));
+        if self.root_last > time_us {
+            let split = self.root.insert(time_us, row, shape, &mut self.bytes);
+            self.grow(split, shape);
+            return;
         }
+        let at = self.tail.until(time_us);
+        let Some(rest) = insert_in_leaf(&mut self.tail, at, time_us, row, shape.width()) else { return };
+        let full = std::mem::replace(&mut self.tail, rest);
+        self.root_last = full.last().unwrap_or(i64::MIN);
+        let split = self.root.push(full, shape, &mut self.bytes);
+        self.grow(split, shape);
+    }
+
+    /// Puts a root above two nodes.
+    fn grow(&mut self, right: Option<Node>, shape: Shape<'_>) {
+        let Some(right) = right else { return };
+        let left = std::mem::replace(&mut self.root, Node::Leaf(Leaf::new()));
+        let branch = Branch::of(left, right, shape);
+        self.bytes += branch.bytes() + size_of::<Branch>();
+        self.root = Node::Branch(Box::new(branch));
     }
 
     /// Adds the rows after `after` and not after `until` to a summary.
     pub fn fold(&self, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64]) {
-        if after < until {
+        if after >= until {
+            return;
+        }
+        if after < self.root_last {
             self.root.fold(after, until, shape, summary);
+        }
+        if self.root_last <= until {
+            self.tail.fold(after, until, shape, summary);
         }
     }
 
     /// Visits the rows after `after` and not after `until`, from the last, until the visitor says stop (true).
     pub fn back(&self, after: i64, until: i64, shape: Shape<'_>, visit: &mut dyn FnMut(i64, &[u64]) -> bool) -> bool {
-        after < until && self.root.back(after, until, shape, visit)
+        after < until
+            && (self.tail.back(after, until, shape.width(), visit)
+                || (after < self.root_last && self.root.back(after, until, shape, visit)))
     }
 
     /// Changes the last row of that time that `change` takes: it returns whether it did.
@@ -115,28 +143,42 @@ impl Tree {
         fix: Fix<'_>,
         change: &mut dyn FnMut(&mut [u64]) -> bool,
     ) -> bool {
-        self.root.change(time_us, shape, fix, change)
+        self.tail.change(time_us, shape.width(), change)
+            || (time_us <= self.root_last && self.root.change(time_us, shape, fix, change))
     }
 
     /// Gives up what is not after `time_us`, by whole leaves and, of the first, where most of it is old. `gone` sees
     /// the rows that go.
     pub fn expire(&mut self, time_us: i64, shape: Shape<'_>, gone: &mut dyn FnMut(&[u64])) {
-        let mut rows = 0;
+        let (mut rows, width) = (0, shape.width());
         let mut count = |row: &[u64]| {
             rows += 1;
             gone(row);
         };
-        if self.root.last().is_none_or(|last| last <= time_us) {
-            self.root.each(shape.width(), &mut count);
-            *self = Self::new();
-            return;
+        if self.root_last <= time_us {
+            self.root.each(width, &mut count);
+            (self.root, self.root_last, self.bytes) = (Node::Leaf(Leaf::new()), i64::MIN, 0);
+            self.tail.expire(time_us, width, &mut count);
+        } else {
+            self.root.expire(time_us, shape, &mut count, &mut self.bytes);
+            // A branch of one child is none.
+            while let Some((child, bytes)) = self.root.only_child() {
+                self.bytes -= bytes.min(self.bytes);
+                self.root = child;
+            }
         }
-        self.root.expire(time_us, shape, &mut count, &mut self.bytes);
         self.rows -= rows.min(self.rows);
-        // A branch of one child is none.
-        while let Some((child, bytes)) = self.root.only_child() {
-            self.bytes -= bytes.min(self.bytes);
-            self.root = child;
-        }
+    }
+
+    /// When something is old enough to go: [`Self::expire`] up to an earlier time gives up nothing.
+    #[must_use]
+    pub fn due(&self) -> Option<i64> {
+        self.root.due().or_else(|| self.tail.due())
+    }
+
+    /// The same as [`Self::bytes`], by looking at all of it.
+    #[cfg(test)]
+    pub fn bytes_counted(&self) -> usize {
+        self.root.bytes() + self.tail.bytes()
     }
 }

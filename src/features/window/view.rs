@@ -1,7 +1,7 @@
 //! What the windows hold for one event: the answers to its features' queries.
 
 use super::fixed;
-use super::layout::Reads;
+use super::layout::{Layout, Reads};
 use super::plan::Stream;
 use super::query::Query;
 use super::state::Windows;
@@ -22,8 +22,10 @@ pub struct View<'a> {
 struct Memo<'a> {
     stream: Option<usize>,
     track: Option<&'a Track>,
+    /// The window that `summary` is of.
     ends: Option<Ends>,
     summary: Vec<u64>,
+    label_summary: Vec<u64>,
 }
 
 /// An answer.
@@ -42,7 +44,13 @@ pub enum Answer {
 
 impl<'a> View<'a> {
     pub(super) fn new(windows: &'a Windows, time_us: i64, cells: &'a [u64]) -> Self {
-        let memo = RefCell::new(Memo { stream: None, track: None, ends: None, summary: Vec::new() });
+        let memo = RefCell::new(Memo {
+            stream: None,
+            track: None,
+            ends: None,
+            summary: Vec::new(),
+            label_summary: Vec::new(),
+        });
         Self { windows, time_us, cells, memo }
     }
 
@@ -107,15 +115,22 @@ impl Memo<'_> {
             return Some(track.distinct(ends, category, layout) as f64);
         }
         if matches!(reads, Reads::LabelSum) {
-            self.ends = None;
-            return Some(fixed::number(track.label_sum(ends, view.windows.label_layout(), &mut self.summary)));
+            return Some(fixed::number(track.label_sum(ends, view.windows.label_layout(), &mut self.label_summary)));
         }
-        if self.ends != Some(ends) {
-            track.fold(ends, layout, &mut self.summary);
-            self.ends = Some(ends);
-        }
+        // A longer window with the same end holds what is known, and more.
+        let missing = match self.ends {
+            Some(known) if known.until == ends.until && known.after >= ends.after => {
+                Ends { until: known.after, ..ends }
+            }
+            _ => {
+                layout.prepare(&mut self.summary);
+                ends
+            }
+        };
+        track.fold(missing, layout, &mut self.summary);
+        self.ends = Some(ends);
         let summary = &self.summary;
-        let count = layout.count(summary);
+        let count = Layout::count(summary);
         match reads {
             Reads::Sum(n) => Some(fixed::number(layout.sum(summary, n))),
             Reads::Mean(n) => layout.mean(summary, n),
@@ -126,8 +141,7 @@ impl Memo<'_> {
             Reads::Distinct(category) => Some(layout.last_ones(summary, category) as f64),
             Reads::FirstSeen => Some(if count > within { 0.0 } else { 1.0 }),
             Reads::LabelMean => {
-                self.ends = None;
-                fixed::mean(track.label_sum(ends, view.windows.label_layout(), &mut self.summary), count)
+                fixed::mean(track.label_sum(ends, view.windows.label_layout(), &mut self.label_summary), count)
             }
             _ => Some(count as f64),
         }

@@ -1,7 +1,13 @@
 //! What windows promise, against a model that keeps everything and counts it again for each event.
 
 // Numbers are compared exactly because they are exact.
-#![allow(clippy::float_cmp, clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
+#![allow(
+    clippy::float_cmp,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss
+)]
 
 mod corners;
 mod costs;
@@ -10,6 +16,7 @@ mod late;
 mod memory;
 mod naive;
 mod property;
+mod trees;
 
 use super::*;
 use crate::event::{Field, Pointer, Span};
@@ -41,8 +48,8 @@ pub fn read(features: &str) -> (FeatureSet, Vec<String>) {
 
 /// A table a window, the features being named F0, F1, …; `window` may be followed by other keys, each on its line.
 pub fn declare(windows: &[&str]) -> String {
-    let each = windows.iter().enumerate();
-    each.map(|(n, window)| format!("[[feature]]\nname = \"F{n}\"\nwindow = {window}\n")).collect()
+    let table = |(n, window)| format!("[[feature]]\nname = \"F{n}\"\nwindow = {window}");
+    windows.iter().enumerate().map(table).collect::<Vec<_>>().join("\n")
 }
 
 /// Windows with a set that asks them.

@@ -22,17 +22,17 @@ impl Asked {
             other => format!("{other} = \"/amount\""),
         };
         let seconds = |micros: i64| format!("\"{} s\"", micros / 1_000_000);
-        let mut out = format!("{{ {what}, key = {:?}, over = {}", self.keys, seconds(self.over));
+        let mut out = vec![format!("{what}, key = {:?}, over = {}", self.keys, seconds(self.over))];
         if self.delay > 0 {
-            out += &format!(", delay = {}", seconds(self.delay));
+            out.push(format!("delay = {}", seconds(self.delay)));
         }
         if !self.kinds.is_empty() {
-            out += &format!(", where = \"/kind\", in = {:?}", self.kinds);
+            out.push(format!("where = \"/kind\", in = {:?}", self.kinds));
         }
         if self.pane > 0 {
-            out += &format!(", resolution = {}", seconds(self.pane));
+            out.push(format!("resolution = {}", seconds(self.pane)));
         }
-        out + " }"
+        format!("{{ {} }}", out.join(", "))
     }
 }
 
