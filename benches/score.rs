@@ -79,7 +79,7 @@ fn shipped() {
         })
         .collect();
     let mut row = vec![0.0; bundle.features().width()];
-    let fill = micros_a_row(1, || bundle.features().fill(&fields, text, &mut row).expect("a whole event"));
+    let fill = micros_a_row(1, || bundle.features().fill(&fields, text, None, &mut row).expect("a whole event"));
     let mut scorer = bundle.scorer(256);
     let reasons = micros_a_row(1, || {
         std::hint::black_box(scorer.reasons(&row));

@@ -71,7 +71,7 @@ fn features_scores_decisions_and_reasons_allocate_nothing() {
         let mut out = vec![0.0; 256];
         let count = allocations(|| {
             for row in rows.chunks_mut(width) {
-                bundle.features().fill(&fields, text, row).unwrap();
+                bundle.features().fill(&fields, text, None, row).unwrap();
             }
             for batch in [1, 3, 8, 256] {
                 scorer.score(&rows[..batch * width], &mut out[..batch]);
@@ -80,7 +80,7 @@ fn features_scores_decisions_and_reasons_allocate_nothing() {
             assert!(bundle.wants_reasons(decision), "{} is {decision}", out[0]);
             assert!(!scorer.reasons(&rows[..width]).is_empty());
             // A refusal costs none either: it is what a flood of bad events makes.
-            assert!(bundle.features().fill(&[], text, &mut rows[..width]).is_err());
+            assert!(bundle.features().fill(&[], text, None, &mut rows[..width]).is_err());
         });
         assert_eq!(count, 0, "{kernel:?}");
     }

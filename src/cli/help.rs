@@ -86,6 +86,20 @@ Examples:
   # the model alone
   verdictd score --bundle card-fraud --rows rows.csv";
 
+pub(super) const TEST: &str = "\
+Runs cases that lie beside a bundle, each a list of events, and of labels, with what must come of them: features by name, \
+decision, score, reasons. The events go through what `score` scores with, and each case begins with nothing seen. For \
+whoever makes a bundle: before it is handed on, and after each change.
+
+A case that does not hold shows what was expected (-) and what came (+). Exit code 1 if one does not, or if a file of \
+cases cannot be read as one.";
+pub(super) const TEST_EXAMPLES: &str = "\
+Examples:
+  # every *.test.toml of a bundle
+  verdictd test --bundle card-fraud
+  # the same cases, of another bundle
+  verdictd test --bundle card-fraud-2 card-fraud/velocity.test.toml";
+
 pub(super) const SIMULATE: &str = "\
 Writes simulated card transactions as NDJSON on standard output, for trials and for training: customers with habits, \
 terminals, and three kinds of fraud. The same seed gives the same events, byte for byte.";

@@ -12,6 +12,7 @@ mod help;
 mod history;
 mod init;
 mod model;
+mod offline;
 mod output;
 mod pack;
 mod program;
@@ -24,6 +25,7 @@ pub mod send;
 mod simulate;
 mod status;
 mod store;
+mod test;
 mod use_model;
 
 pub use failure::{ExitCode, Failure};
@@ -70,6 +72,9 @@ enum Command {
     /// Score a file of events offline
     #[command(long_about = help::SCORE, after_long_help = help::SCORE_EXAMPLES)]
     Score(score::ScoreArgs),
+    /// Run the cases that lie beside a bundle: events in, and what must come of them
+    #[command(long_about = help::TEST, after_long_help = help::TEST_EXAMPLES)]
+    Test(test::TestArgs),
     /// Write simulated card transactions, for trials and for training
     #[command(long_about = help::SIMULATE, after_long_help = help::SIMULATE_EXAMPLES)]
     Simulate(simulate::SimulateArgs),
@@ -137,6 +142,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Bench(args) => said(bench::run(&args)),
         Command::BenchFloor(args) => said(bench::run_floor(&args)),
         Command::Score(args) => score::run(&args),
+        Command::Test(args) => test::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Reload(args) => reload::run(&args),

@@ -8,7 +8,7 @@ use super::{
     quarantine, root,
     schema::{keys_of, keys_of_type, named, top_level_keys},
     section::{Reader, Section},
-    sink, source,
+    sink, source, windows,
 };
 use std::{
     fs,
@@ -126,7 +126,7 @@ fn read_tables(reader: &mut Reader, top: &Entry, host: &str) -> Option<Config> {
         }};
     }
     let (limits, dedup, model, admin) = (table!(limits), table!(dedup), table!(model), table!(admin));
-    let (log, quarantine) = (table!(log), table!(quarantine));
+    let (log, quarantine, windows) = (table!(log), table!(quarantine), table!(windows));
 
     let mut sources = Vec::new();
     let entry = tables.get("sources");
@@ -152,6 +152,7 @@ fn read_tables(reader: &mut Reader, top: &Entry, host: &str) -> Option<Config> {
         limits,
         dedup,
         model,
+        windows,
         admin: admin?,
         // A faulty one has noted its fault and is left out, so that the others are still checked together.
         sources: sources.into_iter().flatten().collect(),

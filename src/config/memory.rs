@@ -44,6 +44,8 @@ pub struct ModelCost {
     pub scratch_bytes: u64,
     /// Both of a shadow model, if there is one.
     pub shadow_bytes: u64,
+    /// Whether any of them has window features.
+    pub windows: bool,
 }
 
 /// The shares, in bytes. They add up to the budget.
@@ -54,6 +56,8 @@ pub struct MemoryPlan {
     pub model: u64,
     /// A second model beside the first.
     pub shadow: u64,
+    /// The past that window features need.
+    pub windows: u64,
     pub connections: u64,
     /// Request bodies in flight, with what is decoded from them and the answers.
     pub queues: u64,
@@ -74,8 +78,8 @@ pub struct MemoryPlan {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{budget}\" does not hold its parts, which need \"{needed}\": {parts}, and the index of at least \
-     {INDEX_EVENTS_MIN} events ({index}); raise limits.memory, or lower limits.request, limits.connections or what \
-     sinks have in flight (in-flight, in-flight-size)"
+     {INDEX_EVENTS_MIN} events ({index}); raise limits.memory, or lower limits.request, limits.connections, \
+     windows.memory or what sinks have in flight (in-flight, in-flight-size)"
 )]
 pub struct DoesNotFitMemory {
     pub budget: Size,
@@ -111,6 +115,7 @@ impl MemoryPlan {
             process: PROCESS_BYTES,
             model: model.weights_bytes.saturating_add(model.scratch_bytes),
             shadow: model.shadow_bytes,
+            windows: windows(config, model),
             connections: connections.saturating_mul(CONNECTION_BYTES),
             queues: admitted.saturating_add(admitted / 2),
             admitted,
@@ -169,6 +174,7 @@ impl MemoryPlan {
             ("process", self.process, "code, stacks, runtime".to_owned()),
             ("model", self.model, "weights and scratch, and room for a successor".to_owned()),
             ("shadow", self.shadow, "a second model's weights and scratch".to_owned()),
+            ("windows", self.windows, "the past that window features need".to_owned()),
             ("connections", self.connections, format!("{} each", Size(CONNECTION_BYTES))),
             (
                 "queues",
@@ -194,6 +200,15 @@ impl MemoryPlan {
             "index-events": self.index_events(),
         })
     }
+}
+
+/// The least state worth the name.
+const WINDOWS_BYTES_MIN: u64 = 1 << 20;
+
+/// What the state of window features may take.
+fn windows(config: &Config, model: ModelCost) -> u64 {
+    let share = (config.limits.memory.bytes() / 4).max(WINDOWS_BYTES_MIN);
+    if model.windows { config.windows.memory.map_or(share, Size::bytes) } else { 0 }
 }
 
 /// What all clients of brokers need.

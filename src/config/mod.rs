@@ -42,6 +42,7 @@ mod starter;
 mod suggest;
 mod time;
 mod topic;
+mod windows;
 
 #[cfg(test)]
 mod tests;
@@ -78,6 +79,7 @@ pub use source::{
 pub use starter::starter;
 pub use time::{PATTERN_BYTES_MAX, TimeMapping};
 pub use topic::{MQTT_TOPIC_BYTES_MAX, PLACEHOLDERS, TopicError, TopicFilter, TopicTemplate};
+pub use windows::Windows;
 
 use std::path::PathBuf;
 
@@ -93,6 +95,7 @@ pub struct Config {
     pub limits: Limits,
     pub dedup: Dedup,
     pub model: Model,
+    pub windows: Windows,
     pub admin: Endpoint,
     /// In the order of their names; at least one.
     pub sources: Vec<Source>,

@@ -7,6 +7,7 @@ use super::{
     section::Reader,
     sink, source,
     suggest::suggest,
+    windows,
 };
 
 /// Longest name of a source or sink.
@@ -18,6 +19,12 @@ pub const TABLES: &[TableDoc] = &[
     TableDoc { path: "limits", kind: "", doc: "Budgets, and bounds on what comes from outside.", keys: limits::KEYS },
     TableDoc { path: "dedup", kind: "", doc: "How long an event is remembered.", keys: dedup::KEYS },
     TableDoc { path: "model", kind: "", doc: "What scores.", keys: model::KEYS },
+    TableDoc {
+        path: "windows",
+        kind: "",
+        doc: "What is held of the past, for a model with window features.",
+        keys: windows::KEYS,
+    },
     TableDoc {
         path: "admin",
         kind: "",

@@ -343,7 +343,7 @@ impl Round {
         let row = self.rows.get_mut(start..).unwrap_or_default();
         let fields = batch.fields_of(event, self.models.fields());
         let filled = catch_unwind(AssertUnwindSafe(|| {
-            features.fill(fields, &batch.text, row).map_err(|unscorable| unscorable.to_string())
+            features.fill(fields, &batch.text, None, row).map_err(|unscorable| unscorable.to_string())
         }));
         let unscorable = match filled {
             Ok(filled) => filled.err(),

@@ -162,7 +162,7 @@ impl ShadowRun {
             self.rows.resize(start + width, 0.0);
             let row = self.rows.get_mut(start..).unwrap_or_default();
             let fields = batch.fields_of(event, features.pointers().len());
-            if features.fill(fields, &batch.text, row).is_ok() {
+            if features.fill(fields, &batch.text, None, row).is_ok() {
                 self.places.push(place);
             } else {
                 self.rows.truncate(start);

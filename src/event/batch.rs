@@ -98,6 +98,8 @@ pub struct Label {
     pub key: Option<Span>,
     /// When it became known, microseconds since 1970.
     pub time_us: i64,
+    /// When its event was, if it says so: by that an event is found that is beyond the dedup window.
+    pub event_us: Option<i64>,
     pub value: f64,
     /// Fingerprint of the event's (source, id), keyed with the store's seed.
     pub identity: u64,

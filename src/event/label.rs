@@ -2,7 +2,8 @@
 //! data of a CloudEvent of that type.
 //!
 //! A label has been walked like an event before (grammar, members named twice, nesting); here its members are
-//! read. `source` and `id` are the event's, not the label's; `label` is a number, or true or false.
+//! read. `source`, `id`, `key` and `time` are the event's, not the label's; `label` is a number, or true or false. `key`
+//! and `time` may be left out.
 
 use super::identity::{ID_BYTES_MAX, KEY_BYTES_MAX, SOURCE_BYTES_MAX};
 use serde::Deserialize;
@@ -21,12 +22,21 @@ pub(super) struct Members {
     id: Option<Value>,
     label: Option<Value>,
     key: Option<Value>,
+    time: Option<Value>,
 }
 
 /// A structured CloudEvent around a label.
 #[derive(Deserialize)]
 struct Envelope {
     data: Option<Members>,
+}
+
+/// Whether a plain record says itself that it is a label.
+#[must_use]
+pub(super) fn is_one(json: &[u8]) -> bool {
+    // The text is looked for first: what is no label is not read twice.
+    memchr::memmem::find(json, LABEL_TYPE.as_bytes()).is_some()
+        && members(json, false).is_ok_and(|members| members.kind.is_some_and(|kind| kind == LABEL_TYPE))
 }
 
 /// Reads a label's members out of its JSON, or, `enveloped`, out of the data of its CloudEvent.
@@ -85,6 +95,11 @@ impl Members {
             return Err("label: expected a number, true or false".to_owned());
         }
         Ok(value)
+    }
+
+    /// The event's time as a text, if the label says it so.
+    pub fn time(&self) -> Option<&str> {
+        self.time.as_ref().and_then(Value::as_str)
     }
 
     /// The event's key, if the label carries it.

@@ -110,9 +110,9 @@ impl Reader<'_> {
         let text = self.batch.text.len();
         let named = catch_unwind(AssertUnwindSafe(|| {
             let payload = read(self, mark, &mut context).map_err(|stop| stop.to_string())?;
-            let is_label = self.is_label(context.as_ref());
-            let (identity, value) = if is_label {
-                self.label(raw, context.as_ref()).map(|(identity, value)| (identity, Some(value)))?
+            let is_label = self.is_label(raw, context.as_ref());
+            let (identity, said) = if is_label {
+                self.label(raw, context.as_ref()).map(|(identity, said)| (identity, Some(said)))?
             } else {
                 (self.identify(context.as_ref(), beside)?, None)
             };
@@ -120,9 +120,11 @@ impl Reader<'_> {
             let fingerprint = identity_fingerprint(seed, self.batch.str(identity.source), self.batch.str(identity.id));
             let Identity { source, id, key, time_us } = identity;
             let fields = offset(mark);
-            Ok(value.map_or(
+            Ok(said.map_or(
                 Item::Event(Event { source, id, key, time_us, identity: fingerprint, payload, fields, raw }),
-                |value| Item::Label(Label { source, id, key, time_us, value, identity: fingerprint, raw }),
+                |Said { value, event_us }| {
+                    Item::Label(Label { source, id, key, time_us, event_us, value, identity: fingerprint, raw })
+                },
             ))
         }));
         let reason = match named {
@@ -260,13 +262,18 @@ impl Reader<'_> {
         Ok(Identity { source, id, key, time_us: time.unwrap_or(self.arrival_us) })
     }
 
-    fn is_label(&self, context: Option<&Context>) -> bool {
+    /// Whether it says itself that it is one, or is one by where it came from.
+    fn is_label(&self, raw: Span, context: Option<&Context>) -> bool {
         let is_typed = |context: &Context| matches!(context.kind, Found::Text(span) if span.in_text(&self.batch.text) == LABEL_TYPE);
-        self.decoder.labels || context.is_some_and(is_typed)
+        match context {
+            _ if self.decoder.labels => true,
+            Some(context) => is_typed(context),
+            None => label::is_one(raw.of(self.body)),
+        }
     }
 
     /// A label: whose it is, and what it says.
-    fn label(&mut self, raw: Span, context: Option<&Context>) -> Result<(Identity, f64), String> {
+    fn label(&mut self, raw: Span, context: Option<&Context>) -> Result<(Identity, Said), String> {
         let rules = &self.decoder.rules;
         let text = &mut self.batch.text;
         let found = &self.scratch.found;
@@ -284,17 +291,32 @@ impl Reader<'_> {
             }
             (None, rule) => keep(text, rule.otherwise()),
         };
-        let (id, key, time) = if let Some(context) = context {
+        let rfc = TimeForm::Rfc3339;
+        let (mut id, key, known, (event, form)) = if let Some(context) = context {
             let key = members.key()?.map(|key| Found::Text(keep(text, &key)));
-            (keep(text, &members.id()?), rules.key.attribute(key.unwrap_or_default(), text), context.time)
+            let event = members.time().map_or(Found::Missing, |time| Found::Text(keep(text, time)));
+            (Found::Missing, rules.key.attribute(key.unwrap_or_default(), text), context.time, (event, &rfc))
         } else {
-            let id = identity::id(at(ID), &|| own(&rules.id), text).map_err(|fault| fault.to_string())?;
-            (id, rules.key.key(found.get(KEY as usize..).unwrap_or_default(), text), at(TIME))
+            let key = rules.key.key(found.get(KEY as usize..).unwrap_or_default(), text);
+            // As an event of this source says when it was, or as a label does.
+            let event = match (at(TIME), members.time()) {
+                (Found::Missing, Some(time)) => (Found::Text(keep(text, time)), &rfc),
+                (found, _) => (found, &rules.time_form),
+            };
+            (at(ID), key, Found::Missing, event)
         };
-        let form = if context.is_some() { &TimeForm::Rfc3339 } else { &rules.time_form };
-        let time = identity::time(time, form, &|| own(&rules.time), text).map_err(|fault| fault.to_string())?;
+        if id == Found::Missing {
+            id = Found::Text(keep(text, &members.id()?));
+        }
+        let id = identity::id(id, &|| own(&rules.id), text).map_err(|fault| fault.to_string())?;
+        let time = |found, form, name: &str, text: &mut String| {
+            identity::time(found, form, &|| name.to_owned(), text).map_err(|fault| fault.to_string())
+        };
+        let known = time(known, &rfc, "the attribute time", text)?;
+        let event_us = time(event, form, "time, the event's", text)?;
         let key = key.map_err(|fault| fault.to_string())?;
-        Ok((Identity { source, id, key, time_us: time.unwrap_or(self.arrival_us) }, members.value()?))
+        let value = members.value()?;
+        Ok((Identity { source, id, key, time_us: known.unwrap_or(self.arrival_us) }, Said { value, event_us }))
     }
 
     /// With source and id as far as they were found.
@@ -311,6 +333,13 @@ impl Reader<'_> {
         let source = source.unwrap_or_else(|| keep(text, self.decoder.rules.source.otherwise()));
         self.batch.items.push(Item::Bad(BadRecord { kind, reason, source, id: known, raw }));
     }
+}
+
+/// What a label says.
+struct Said {
+    value: f64,
+    /// When its event was, if it says so.
+    event_us: Option<i64>,
 }
 
 struct Identity {

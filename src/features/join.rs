@@ -1,6 +1,8 @@
 //! Two models over the same events: the fields of both are looked for once.
 
 use super::FeatureSet;
+use super::transform::Source;
+use super::window::Plan;
 use crate::event::Pointer;
 use std::sync::Arc;
 
@@ -24,8 +26,22 @@ impl FeatureSet {
         };
         let mut features = self.features.clone();
         for feature in &mut features {
-            feature.pointer = place(feature.pointer);
+            if let Source::Field { pointer, .. } = &mut feature.source {
+                *pointer = place(*pointer);
+            }
         }
         Self { pointers: pointers.into(), names: self.names.clone(), features }
+    }
+
+    /// The same features, asking their windows of the state of `plan`, which was made for them, among others.
+    #[must_use]
+    pub fn bound_to(&self, plan: &Plan) -> Self {
+        let mut set = self.clone();
+        for feature in &mut set.features {
+            if let Source::Window { query, .. } = &mut feature.source {
+                query.place = plan.place(query);
+            }
+        }
+        set
     }
 }

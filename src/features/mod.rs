@@ -38,13 +38,14 @@
 //! All is computed in f64; a row is f64 too, and cut to f32 where the model's input is f32 ([`ColumnKind`]). A value that
 //! is no finite number of that kind makes the event unscorable; only `missing = "nan"` puts a NaN in a row.
 //!
-//! `window = …` features are declared in the same tables and refused by name in this version.
+//! `window = { … }` instead of `from` asks for what a key did before: [`window`].
 
 mod column;
 mod join;
 mod read;
 mod spec;
 mod transform;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -58,7 +59,9 @@ use crate::event::{Field, Pointer};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use transform::{Clock, Feature};
+use transform::{Clock, Feature, From, Source};
+pub use window::{CellKind, CellReader, Column, Limits, Plan, Stats, View, Windows};
+use window::Query;
 
 /// Why an event has no row. Its text is a reason of the verdict: short and free of the event's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +82,8 @@ pub enum Why {
     NotCategory(&'static str),
     /// A value that `one-hot` does not list, under `unknown = "unscorable"`.
     UnknownValue,
+    /// It asks a window, and none are kept here.
+    NoWindows,
     /// The transforms give no finite number of the column's kind.
     NotFinite,
 }
@@ -97,6 +102,7 @@ impl fmt::Display for Why {
             Self::NotTime(found) => write!(f, "expected a time, found {found}"),
             Self::NotCategory(found) => write!(f, "expected a text or whole number, found {found}"),
             Self::UnknownValue => f.write_str("value not listed in one-hot"),
+            Self::NoWindows => f.write_str("no windows are kept here"),
             Self::NotFinite => f.write_str("out of range"),
         }
     }
@@ -169,18 +175,37 @@ impl FeatureSet {
         self.features.get(n).map_or((0..0, 0.0), |feature| (feature.columns(), feature.baseline))
     }
 
-    /// Makes an event's row. `fields[i]` is what `pointers()[i]` found, `text` the buffer of their texts,
-    /// `row` has [`Self::width`] places (what is past either's end is left alone or counts as missing).
-    /// Allocates nothing.
+    /// Whether some feature asks a window.
+    #[must_use]
+    pub fn windows(&self) -> bool {
+        self.queries().next().is_some()
+    }
+
+    /// What its features ask of windows.
+    pub(crate) fn queries(&self) -> impl Iterator<Item = &Query> {
+        self.features.iter().filter_map(|feature| match &feature.source {
+            Source::Window { query, .. } => Some(&**query),
+            Source::Field { .. } => None,
+        })
+    }
+
+    /// Makes an event's row. `fields[i]` is what `pointers()[i]` found, `text` the buffer of their texts, `view` what
+    /// the windows hold for the event (of the plan that the set is bound to), `row` has [`Self::width`] places (what is
+    /// past either's end is left alone or counts as missing).
     ///
     /// # Errors
     /// The first feature, in declared order, whose field cannot be used. The row then means nothing.
-    pub fn fill(&self, fields: &[Field], text: &str, row: &mut [f64]) -> Result<(), Unscorable<'_>> {
-        let mut clock = Clock::default();
+    pub fn fill(
+        &self,
+        fields: &[Field],
+        text: &str,
+        view: Option<&View<'_>>,
+        row: &mut [f64],
+    ) -> Result<(), Unscorable<'_>> {
+        let (mut clock, from) = (Clock::default(), From { fields, text, view });
         for feature in &self.features {
-            let field = fields.get(feature.pointer).copied().unwrap_or(Field::Missing);
             let Some(columns) = row.get_mut(feature.columns()) else { continue };
-            feature.fill(field, text, &mut clock, columns).map_err(|why| Unscorable { feature: &feature.name, why })?;
+            feature.fill(&from, &mut clock, columns).map_err(|why| Unscorable { feature: &feature.name, why })?;
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! `[[feature]]` tables, read and checked, to a [`FeatureSet`].
 
 use super::read::found;
-use super::transform::{Feature, Head, Missing, Part, Step, Tail, whole_text};
+use super::transform::{Feature, Head, Missing, Part, Source, Step, Tail, whole_text};
+use super::window::{Query, STREAMS_MAX, read_query};
 use super::{ColumnKind, FeatureSet, Problems, Reader};
 use crate::event::Pointer;
 use std::sync::Arc;
@@ -51,6 +52,17 @@ fn read_list(list: &[Value], pointers: &mut Vec<Pointer>, problems: &mut Problem
             return set;
         }
     }
+    let mut streams: Vec<&Query> = Vec::new();
+    for query in set.queries() {
+        if !streams.iter().any(|other| other.shares_entries(query)) {
+            streams.push(query);
+        }
+    }
+    if streams.len() > STREAMS_MAX {
+        let what =
+            format!("expected windows of at most {STREAMS_MAX} keys, each filter and resolution of one being another");
+        problems.add("feature", format!("{what}; found {}", streams.len()));
+    }
     set
 }
 
@@ -67,41 +79,70 @@ fn read_feature(
     if table.contains_key("name") && (name.is_empty() || name.len() > NAME_BYTES_MAX) {
         problems.add(reader.key("name"), format!("expected 1 to {NAME_BYTES_MAX} bytes, found {}", name.len()));
     }
-    // Windows need state that a later version keeps; a bundle that asks for one must not score without it.
-    if reader.value("window").is_some() {
-        problems.add(reader.key("window"), "window features are not in this version; expected \"from\"");
-        return None;
-    }
-    let pointer = reader.required_text("from", problems).and_then(|text| match Pointer::parse(text) {
-        Ok(pointer) => Some(pointer),
-        Err(error) => {
-            problems.add(reader.key("from"), error.to_string());
-            None
+    let query = match reader.value("window") {
+        Some(Value::Table(window)) => Some(read_query(Reader::new(window, reader.key("window")), problems)),
+        Some(other) => {
+            let what = format!(
+                "expected a table, as in {{ count = true, key = \"/K\", over = \"7 d\" }}, found {}",
+                found(other)
+            );
+            problems.add(reader.key("window"), what);
+            return None;
         }
-    });
+        None => None,
+    };
+    let is_window = query.is_some();
+    let pointer = if is_window {
+        if reader.value("from").is_some() {
+            problems.add(reader.key("from"), "expected either from or window, found both");
+        }
+        None
+    } else {
+        reader.required_text("from", problems).and_then(|text| match Pointer::parse(text) {
+            Ok(pointer) => Some(pointer),
+            Err(error) => {
+                problems.add(reader.key("from"), error.to_string());
+                None
+            }
+        })
+    };
     let steps_at = reader.key("transform");
     let (head, steps, tail) = match reader.array("transform", problems) {
         Some(list) => read_chain(list, &steps_at, problems),
         None => (Head::Number, Vec::new(), Tail::Cut),
     };
+    if is_window && (head != Head::Number || tail != Tail::Cut) {
+        problems.add(steps_at, "a window gives a number: expected number steps only, as in { log1p = true }");
+    }
+    // Of a window that holds nothing the number is 0, unless something else is said.
+    let empty = if table.contains_key("missing") { None } else { Some(Missing::Number(0.0)) };
     let missing = read_missing(&mut reader, head, problems);
     let baseline = reader.number("baseline", problems).unwrap_or(0.0);
     reader.finish(problems);
-    let pointer = pointer?;
-    let at = pointers.iter().position(|other| *other == pointer).unwrap_or_else(|| {
-        pointers.push(pointer);
-        pointers.len() - 1
-    });
+    let source = if let Some(query) = query {
+        let query = Box::new(query?);
+        query.pointers().for_each(|pointer| _ = place(pointer, pointers));
+        Source::Window { query, empty: empty.unwrap_or(missing) }
+    } else {
+        Source::Field { pointer: place(&pointer?, pointers), head }
+    };
     (problems.0.len() == before).then(|| Feature {
         name: name.to_owned(),
-        pointer: at,
-        head,
+        source,
         steps,
         tail,
         missing,
         baseline,
         kind: ColumnKind::default(),
         first_column,
+    })
+}
+
+/// The pointer's place among those to look for.
+fn place(pointer: &Pointer, pointers: &mut Vec<Pointer>) -> usize {
+    pointers.iter().position(|there| there == pointer).unwrap_or_else(|| {
+        pointers.push(pointer.clone());
+        pointers.len() - 1
     })
 }
 
@@ -325,7 +366,7 @@ fn read_tail(reader: &mut Reader<'_>, problems: &mut Problems) -> Option<Tail> {
     Some(Tail::OneHot { values, unknown_is_zeros })
 }
 
-fn category_text(value: &Value) -> Option<String> {
+pub(super) fn category_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Boolean(value) => Some(value.to_string()),

@@ -23,7 +23,7 @@ fn set(text: &str) -> FeatureSet {
 fn fill(rest: &str, field: Field, text: &str) -> Result<Vec<f64>, String> {
     let set = set(&format!("[[feature]]\nname = \"X\"\nfrom = \"/x\"\n{rest}"));
     let mut row = vec![-9.0; set.width()];
-    set.fill(&[field], text, &mut row).map_err(|error| error.to_string())?;
+    set.fill(&[field], text, None, &mut row).map_err(|error| error.to_string())?;
     Ok(row)
 }
 
@@ -75,7 +75,7 @@ fn what_is_missing_follows_the_rule() {
         assert_eq!(fill(one_hot, field, "").unwrap_err(), "X: missing");
     }
     let set = set("[[feature]]\nname = \"X\"\nfrom = \"/x\"");
-    assert_eq!(set.fill(&[], "", &mut [0.0]).unwrap_err().why, Why::Missing, "a field that was not looked for");
+    assert_eq!(set.fill(&[], "", None, &mut [0.0]).unwrap_err().why, Why::Missing, "a field that was not looked for");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_field_used_twice_is_looked_for_once() {
          [[feature]]\nname = \"C\"\nfrom = \"/t\"\ntransform = [{ hour-of-day = \"UTC\" }]\nbaseline = 12");
     assert_eq!(**set.pointers(), [Pointer::parse("/t").unwrap(), Pointer::parse("/x").unwrap()]);
     let mut row = [0.0; 3];
-    set.fill(&[Field::Number(3_600.0), Field::Number(5.0)], "", &mut row).unwrap();
+    set.fill(&[Field::Number(3_600.0), Field::Number(5.0)], "", None, &mut row).unwrap();
     assert_eq!(row, [1.0, 5.0, 1.0]);
     assert_eq!(set.baseline(2), (2..3, 12.0));
 }
@@ -158,7 +158,7 @@ fn every_error_is_found_at_once_with_its_key() {
          [[feature]]\nfrom = \"/x\"\nmissing = \"never\"\n\
          [[feature]]\nname = \"C\"\nfrom = \"/x\"\ntransform = [{ log = true }, { standardise = { mean = 1, std = 0 } }]\n\
          [[feature]]\nname = \"D\"\nfrom = \"/x\"\ntransform = [{ one-hot = { values = [] } }, { log1p = true }]\n\
-         [[feature]]\nname = \"E\"\nwindow = { count = true, key = \"/c\", over = \"7 d\" }\n\
+         [[feature]]\nname = \"E\"\nwindow = { count = true, key = \"/c\", over = \"7 days\" }\n\
          [[feature]]\nname = \"F\"\nfrom = \"/x\"\ntransform = [{ log1p = true }, { night = \"UTC\" }]\n\
          [[feature]]\nname = \"G\"\nfrom = \"/x\"\ntransform = [{ night = \"Europe/Paris\" }, { clip = {} }, { clip = { min = 2, max = 1 } }]\n\
          [[feature]]\nname = \"H\"\nfrom = \"/x\"\n[[feature]]\nname = \"H\"\nfrom = \"/x\"",
@@ -172,7 +172,7 @@ fn every_error_is_found_at_once_with_its_key() {
         "feature[2].transform[1].standardise.std: expected a number above 0, found 0",
         "feature[3].transform[0].one-hot.values: expected 1 to 4096 values, found 0",
         "feature[3].transform[1]: one-hot and hash stand last",
-        "feature[4].window: window features are not in this version",
+        "feature[4].window.over: expected a duration with its unit, as in \"7 d\"",
         "feature[5].transform[1]: night stands first",
         "feature[6].transform[0].night: expected \"UTC\" or an offset",
         "feature[6].transform[1].clip.min: expected a min, a max or both",
@@ -212,7 +212,7 @@ mod arbitrary {
             ] {
                 let set = set(&format!("[[feature]]\nname = \"X\"\nfrom = \"/x\"\n{steps}"));
                 let mut row = vec![0.0; set.width()];
-                if set.fill(&[field], &text, &mut row).is_ok() {
+                if set.fill(&[field], &text, None, &mut row).is_ok() {
                     prop_assert!(row.iter().all(|x| x.is_finite()));
                 }
             }
@@ -234,7 +234,7 @@ fn where_the_model_takes_whole_numbers_nothing_stands_for_what_is_missing() {
     let (set, problems) = bound("");
     assert!(problems.is_empty());
     let mut row = [0.0];
-    assert!(set.fill(&[Field::Number(2.5)], "", &mut row).is_err(), "a fraction is not cut off in silence");
-    set.fill(&[Field::Number(-2.0)], "", &mut row).unwrap();
+    assert!(set.fill(&[Field::Number(2.5)], "", None, &mut row).is_err(), "a fraction is not cut off in silence");
+    set.fill(&[Field::Number(-2.0)], "", None, &mut row).unwrap();
     assert_eq!(row, [-2.0]);
 }

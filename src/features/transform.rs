@@ -1,5 +1,6 @@
 //! A feature at work: head (field to number or text), steps (number to number), tail (to columns).
 
+use super::window::{Answer, Query, View};
 use super::{ColumnKind, Problems, Why};
 use crate::event::{Field, Timestamp};
 use std::io::Write;
@@ -10,9 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 #[derive(Clone, Debug)]
 pub(super) struct Feature {
     pub name: String,
-    /// Which of the set's pointers finds its field.
-    pub pointer: usize,
-    pub head: Head,
+    pub source: Source,
     pub steps: Vec<Step>,
     pub tail: Tail,
     pub missing: Missing,
@@ -21,6 +20,16 @@ pub(super) struct Feature {
     /// What the model takes in its columns.
     pub kind: ColumnKind,
     pub first_column: usize,
+}
+
+/// Where its number comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Source {
+    /// The field that this one of the set's pointers finds.
+    Field { pointer: usize, head: Head },
+    /// The windows. `empty`: what stands for a window that holds nothing; the feature's `missing` is for an event
+    /// without the key.
+    Window { query: Box<Query>, empty: Missing },
 }
 
 /// How a field becomes the value that the steps work on.
@@ -75,6 +84,13 @@ pub(super) enum Missing {
     Number(f64),
 }
 
+/// What a row is made of.
+pub(super) struct From<'a, 'v> {
+    pub fields: &'a [Field],
+    pub text: &'a str,
+    pub view: Option<&'a View<'v>>,
+}
+
 /// The last time read in a row, so that several features of one time read it once.
 #[derive(Default)]
 pub(super) struct Clock(Option<(usize, i64)>);
@@ -94,25 +110,27 @@ impl Feature {
     }
 
     /// Writes the feature's columns.
-    pub fn fill(&self, field: Field, text: &str, clock: &mut Clock, columns: &mut [f64]) -> Result<(), Why> {
+    pub fn fill(&self, from: &From<'_, '_>, clock: &mut Clock, columns: &mut [f64]) -> Result<(), Why> {
+        let (pointer, head) = match &self.source {
+            Source::Field { pointer, head } => (*pointer, *head),
+            Source::Window { query, empty } => {
+                return match from.view.map_or(Answer::Unknown, |view| view.answer(query)) {
+                    Answer::Number(number) => self.finish(number, columns),
+                    Answer::Empty => self.fill_missing(*empty, columns),
+                    Answer::NoKey => self.fill_missing(self.missing, columns),
+                    Answer::OutOfRange => Err(Why::NotFinite),
+                    Answer::Unknown => Err(Why::NoWindows),
+                };
+            }
+        };
+        let (field, text) = (from.fields.get(pointer).copied().unwrap_or(Field::Missing), from.text);
         if matches!(field, Field::Missing | Field::Null) {
-            return match self.missing {
-                Missing::Unscorable => Err(Why::Missing),
-                Missing::Nan => {
-                    columns.fill(if let ColumnKind::Text(texts) = &self.kind { texts.missing() } else { f64::NAN });
-                    Ok(())
-                }
-                Missing::Zeros => {
-                    columns.fill(0.0);
-                    Ok(())
-                }
-                Missing::Number(number) => self.finish(number, columns),
-            };
+            return self.fill_missing(self.missing, columns);
         }
-        match self.head {
+        match head {
             Head::Number => self.finish(number_of(field)?, columns),
             Head::Time { part, offset_us } => {
-                let time_us = clock.read(self.pointer, field, text)?;
+                let time_us = clock.read(pointer, field, text)?;
                 self.finish(part.of(time_us.saturating_add(offset_us)), columns)
             }
             Head::Category => {
@@ -128,11 +146,24 @@ impl Feature {
         }
     }
 
+    fn fill_missing(&self, missing: Missing, columns: &mut [f64]) -> Result<(), Why> {
+        match missing {
+            Missing::Unscorable => return Err(Why::Missing),
+            Missing::Nan => {
+                columns.fill(if let ColumnKind::Text(texts) = &self.kind { texts.missing() } else { f64::NAN });
+            }
+            Missing::Zeros => columns.fill(0.0),
+            Missing::Number(number) => return self.finish(number, columns),
+        }
+        Ok(())
+    }
+
     /// Takes over what the model takes in its columns.
     pub fn bind(&mut self, kinds: &[ColumnKind], problems: &mut Problems) {
         let Some((first, rest)) = kinds.split_first() else { return };
         let texts = kinds.iter().find(|kind| matches!(kind, ColumnKind::Text(_)));
-        if texts.is_some() && (self.head != Head::Number || self.tail != Tail::Cut || !self.steps.is_empty()) {
+        let is_number = matches!(self.source, Source::Field { head: Head::Number, .. });
+        if texts.is_some() && (!is_number || self.tail != Tail::Cut || !self.steps.is_empty()) {
             problems.add(&self.name, "the model takes a text here: expected the field as it is, without a transform");
         } else if texts.is_some() && matches!(self.missing, Missing::Number(_)) {
             problems
@@ -144,7 +175,9 @@ impl Feature {
                  or a number",
             );
         } else if let Some(texts) = texts {
-            self.head = Head::Category;
+            if let Source::Field { head, .. } = &mut self.source {
+                *head = Head::Category;
+            }
             // What says nothing is a text that the model does not know.
             if let ColumnKind::Text(texts) = texts {
                 self.baseline = texts.unseen();

@@ -91,6 +91,7 @@ pub fn cost(bundle: &Bundle, shadow: Option<&Bundle>) -> ModelCost {
         weights_bytes: bytes(bundle.weights_bytes()),
         scratch_bytes: bytes(bundle.scratch_bytes(WAVE_EVENTS_MAX)),
         shadow_bytes: shadow.map_or(0, all),
+        windows: false,
     }
 }
 

@@ -40,6 +40,7 @@ impl Changes {
         wait(old.state_dir != new.state_dir, "state-dir");
         wait(old.limits != new.limits, "limits");
         wait(old.dedup != new.dedup, "dedup");
+        wait(old.windows != new.windows, "windows");
         wait(old.admin != new.admin, "admin");
         wait(old.quarantine != new.quarantine, "quarantine");
         wait(old.log.format != new.log.format, "log.format");

@@ -1,9 +1,9 @@
 //! `score --rows`: the CSV's columns are the model's inputs, one score a row.
 
 use super::{
-    Failure, Format, Input, Output,
+    Failure, Output,
     events::write_features,
-    input::{Records, is_missing},
+    offline::{Format, Input, Records, is_missing},
 };
 use crate::{
     features::{ColumnKind, Texts},

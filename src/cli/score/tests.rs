@@ -1,12 +1,10 @@
 //! Promises of offline scoring, on a bundle of one layer: score = 1/(1+exp(-(2a - b))).
 
 use super::{
-    Format,
-    events::BATCH_EVENTS_MAX,
-    input::{Input, RECORD_BYTES_MAX, read_line},
+    offline::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX, Format, RECORD_BYTES_MAX, pointer, read_line},
     *,
 };
-use crate::model::Bundle;
+use crate::model::{Bundle, LoadOptions, load};
 use sha2::{Digest, Sha256};
 use std::{fmt::Write as _, fs, io::Cursor, path::Path};
 
@@ -34,14 +32,8 @@ fn bundle() -> (tempfile::TempDir, Bundle) {
 }
 
 fn rules() -> IdentityRules {
-    let pointer = |text| Pointer::parse(text).unwrap();
-    IdentityRules {
-        id: pointer("/id"),
-        time: pointer("/time"),
-        time_form: crate::event::TimeForm::Any,
-        source: SourceRule::Fixed("score".to_owned()),
-        key: KeyRule { pointers: vec![pointer("/key")], hmac_key: None, ..KeyRule::default() },
-    }
+    let pointer = |text| pointer(text).unwrap();
+    offline::rules(&pointer("/id"), &[pointer("/key")], &pointer("/time"), "score", "score").unwrap()
 }
 
 fn input(format: Format, text: &str) -> Input {

@@ -9,15 +9,17 @@ fn config(limits: &str) -> Config {
 
 #[test]
 fn the_default_budget_holds_a_window_of_a_million_events() {
-    let plan =
-        MemoryPlan::divide(&config(""), ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0 })
-            .unwrap();
+    let plan = MemoryPlan::divide(
+        &config(""),
+        ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0, windows: false },
+    )
+    .unwrap();
     assert!(plan.index_events() >= 1_000_000, "{plan}");
 }
 
 #[test]
 fn a_model_that_does_not_fit_is_refused_with_the_numbers() {
-    let cost = ModelCost { weights_bytes: 60 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0 };
+    let cost = ModelCost { weights_bytes: 60 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0, windows: false };
     let error = MemoryPlan::divide(&config(""), cost).unwrap_err();
     assert!(error.to_string().contains("model 61 MiB"), "{error}");
     // What it asks for is enough.
@@ -30,9 +32,11 @@ fn a_model_that_does_not_fit_is_refused_with_the_numbers() {
 fn the_default_budget_holds_a_source_and_a_sink_of_kafka() {
     let text = starter(&["kafka"], &["kafka"]).unwrap();
     let config = parse_one(&text).unwrap().config;
-    let plan =
-        MemoryPlan::divide(&config, ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0 })
-            .unwrap();
+    let plan = MemoryPlan::divide(
+        &config,
+        ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0, windows: false },
+    )
+    .unwrap();
     assert!(plan.clients > 16 << 20 && plan.index_events() >= 300_000, "{plan}");
     // Each one more costs, and what does not fit is refused with the numbers.
     let many = config.sinks.iter().cycle().take(9).cloned().collect();
@@ -44,9 +48,11 @@ fn the_default_budget_holds_a_source_and_a_sink_of_kafka() {
 fn http_beside_a_source_and_a_sink_of_kafka_fits_the_default_budget() {
     let config = parse_one(&starter(&["http", "kafka"], &["kafka"]).unwrap()).unwrap().config;
     assert_eq!(config.limits.memory, Size::mib(64));
-    let plan =
-        MemoryPlan::divide(&config, ModelCost { weights_bytes: 64 << 10, scratch_bytes: 64 << 10, shadow_bytes: 0 })
-            .unwrap();
+    let plan = MemoryPlan::divide(
+        &config,
+        ModelCost { weights_bytes: 64 << 10, scratch_bytes: 64 << 10, shadow_bytes: 0, windows: false },
+    )
+    .unwrap();
     assert!(plan.admitted > config.limits.request.bytes(), "{plan}");
 }
 
@@ -76,7 +82,7 @@ proptest! {
     ) {
         let mut config = config("");
         config.limits = Limits { memory: Size(memory), request: Size(request), connections, ..config.limits };
-        let cost = ModelCost { weights_bytes: u64::from(weights), scratch_bytes: 0, shadow_bytes: 0 };
+        let cost = ModelCost { weights_bytes: u64::from(weights), scratch_bytes: 0, shadow_bytes: 0, windows: false };
         match MemoryPlan::divide(&config, cost) {
             Ok(plan) => {
                 prop_assert_eq!(plan.parts().iter().map(|(_, bytes, _)| bytes).sum::<u64>(), memory);
@@ -100,7 +106,7 @@ proptest! {
 
 #[test]
 fn what_the_index_holds_may_take_the_room_of_a_models_successor_and_no_more() {
-    let cost = ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0 };
+    let cost = ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0, windows: false };
     let mut plan = MemoryPlan::divide(&config(""), cost).unwrap();
     assert_eq!(plan.model, 4 << 20, "a successor has room");
     let budget = plan.budget;
@@ -111,4 +117,15 @@ fn what_the_index_holds_may_take_the_room_of_a_models_successor_and_no_more() {
     assert!(plan.hold_events(most, cost) && events(plan.index) == most);
     assert!(!plan.hold_events(most + 10_000, cost));
     assert_eq!(plan.parts().iter().map(|(_, bytes, _)| bytes).sum::<u64>(), budget);
+}
+
+#[test]
+fn window_features_have_a_quarter_of_the_budget_or_what_the_config_says() {
+    let cost = ModelCost { weights_bytes: 1 << 20, scratch_bytes: 1 << 20, shadow_bytes: 0, windows: true };
+    let share = |text: &str| MemoryPlan::divide(&config(text), cost).map(|plan| plan.windows);
+    assert_eq!(share("").unwrap(), 16 << 20);
+    assert_eq!(share("[windows]\nmemory = \"3 MiB\"").unwrap(), 3 << 20);
+    assert!(share("[windows]\nmemory = \"63 MiB\"").unwrap_err().to_string().contains("windows 63 MiB"));
+    let none = MemoryPlan::divide(&config(""), ModelCost { windows: false, ..cost }).unwrap();
+    assert_eq!(none.windows, 0, "a model without them has no use for it");
 }

@@ -9,7 +9,8 @@ fn label(decoder: &Decoder, form: &Form, body: &str) -> Result<String, String> {
             assert_eq!(label.identity, identity_fingerprint(7, batch.str(label.source), batch.str(label.id)));
             let key = label.key.map_or("-", |key| batch.str(key));
             let (source, id) = (batch.str(label.source), batch.str(label.id));
-            Ok(format!("{source} {id} {key} {} {}", label.value, label.time_us - ARRIVAL))
+            let event = label.event_us.map_or(String::new(), |event_us| format!(" {}", event_us - ARRIVAL));
+            Ok(format!("{source} {id} {key} {} {}{event}", label.value, label.time_us - ARRIVAL))
         }
         [Item::Bad(bad)] => Err(bad.reason.clone()),
         other => panic!("{other:?}"),
@@ -21,7 +22,10 @@ fn a_label_names_its_event_plain_or_as_a_cloud_event() {
     let labels = decoder(rules()).for_labels();
     let read = |body: &str| label(&labels, &Form::Ndjson, body);
     assert_eq!(read(r#"{"type":"verdictd.label.v1","source":"till","id":"7","label":1}"#).unwrap(), "till 7 - 1 0");
-    assert_eq!(read(r#"{"id":7,"label":false,"key":"k","time":"2020-09-13T12:26:41Z"}"#).unwrap(), "pos 7 k 0 1000000");
+    assert_eq!(
+        read(r#"{"id":7,"label":false,"key":"k","time":"2020-09-13T12:26:41Z"}"#).unwrap(),
+        "pos 7 k 0 0 1000000"
+    );
     let event = r#"{"specversion":"1.0","type":"verdictd.label.v1","source":"desk","id":"l1",
         "data":{"source":"till","id":7,"label":0.5,"key":"k"}}"#
         .replace('\n', "");
@@ -48,6 +52,21 @@ fn a_label_names_its_event_plain_or_as_a_cloud_event() {
         let reason = read(bad).unwrap_err();
         assert!(reason.contains(says), "{bad}: {reason}");
     }
+}
+
+#[test]
+fn a_plain_record_of_that_type_is_a_label_also_among_events_and_may_say_when_its_event_was() {
+    let mut rules = rules();
+    rules.id = Pointer::parse("/TRANSACTION_ID").unwrap();
+    let events = decoder(rules);
+    let plain = r#"{"type":"verdictd.label.v1","id":"7","label":1,"time":"2020-09-13T12:26:41Z"}"#;
+    assert_eq!(label(&events, &Form::Ndjson, plain).unwrap(), "pos 7 - 1 0 1000000");
+    let typed = r#"{"TRANSACTION_ID":"7","type":"verdictd.label.v2"}"#;
+    assert!(only(events.decode(&Form::Json, Bytes::from(typed), 0)).is_ok(), "another type is an event");
+    let inside = r#"{"TRANSACTION_ID":"7","note":"verdictd.label.v1"}"#;
+    assert!(only(events.decode(&Form::Json, Bytes::from(inside), 0)).is_ok(), "a type elsewhere says nothing");
+    let late = r#"{"type":"verdictd.label.v1","id":"7","label":1,"time":"yesterday"}"#;
+    assert!(label(&events, &Form::Ndjson, late).unwrap_err().contains("time, the event's"));
 }
 
 #[test]

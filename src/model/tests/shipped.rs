@@ -32,7 +32,7 @@ fn score(bundle: &Bundle, event: &serde_json::Value) -> f64 {
     let mut text = String::new();
     let fields = fields(bundle, event, &mut text);
     let mut row = vec![0.0; bundle.features().width()];
-    bundle.features().fill(&fields, &text, &mut row).unwrap();
+    bundle.features().fill(&fields, &text, None, &mut row).unwrap();
     let mut out = [0.0];
     bundle.scorer(1).score(&row, &mut out);
     out[0]
@@ -71,7 +71,7 @@ fn amount_and_time_alone_can_be_scored() {
     let tiny = score(&bundle, &event(1.2, "2018-04-01 03:00:00"));
     assert!(tiny > usual, "{tiny} {usual}");
     let mut row = vec![0.0; bundle.features().width()];
-    let error = bundle.features().fill(&[Field::Missing; 20], "", &mut row).unwrap_err();
+    let error = bundle.features().fill(&[Field::Missing; 20], "", None, &mut row).unwrap_err();
     assert_eq!(error.to_string(), "TX_AMOUNT: missing");
 }
 

@@ -1,6 +1,7 @@
-//! The input of `score`: which form it has, and its records one after the other in bounded memory.
+//! The input of an offline run: which form it has, and its records one after the other in bounded memory.
 
-use super::{Failure, Format};
+use crate::cli::Failure;
+use clap::ValueEnum;
 use std::{
     cell::Cell,
     fs::File,
@@ -10,10 +11,16 @@ use std::{
 };
 
 /// Longest CSV record, its quotes and all.
-pub(super) const RECORD_BYTES_MAX: usize = 16 << 20;
+pub(in crate::cli) const RECORD_BYTES_MAX: usize = 16 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Format {
+    Ndjson,
+    Csv,
+}
 
 /// A stream whose form is known.
-pub(super) struct Input {
+pub(in crate::cli) struct Input {
     pub format: Format,
     pub stream: Box<dyn BufRead>,
 }
@@ -50,7 +57,7 @@ fn guess(head: &[u8]) -> Format {
 
 /// Reads a line into `line` without its end, at most `limit` bytes and one more; what is beyond is skipped.
 /// False at the end of the input.
-pub(super) fn read_line(stream: &mut dyn BufRead, line: &mut Vec<u8>, limit: usize) -> io::Result<bool> {
+pub(in crate::cli) fn read_line(stream: &mut dyn BufRead, line: &mut Vec<u8>, limit: usize) -> io::Result<bool> {
     line.clear();
     let mut some = false;
     loop {
@@ -76,7 +83,7 @@ pub(super) fn read_line(stream: &mut dyn BufRead, line: &mut Vec<u8>, limit: usi
 }
 
 /// Records of a CSV. A record longer than [`RECORD_BYTES_MAX`] (a quote that is never closed) ends the input.
-pub(super) struct Records {
+pub(in crate::cli) struct Records {
     reader: csv::Reader<Metered>,
     since_record: Rc<Cell<usize>>,
     pub header: csv::ByteRecord,
@@ -123,6 +130,6 @@ impl Read for Metered {
 }
 
 /// Whether a cell says that there is no value.
-pub(super) fn is_missing(cell: &[u8]) -> bool {
+pub(in crate::cli) fn is_missing(cell: &[u8]) -> bool {
     cell.is_empty() || cell.eq_ignore_ascii_case(b"nan")
 }

@@ -1,0 +1,178 @@
+//! Events to answers: decoder, features, model, decision and reasons, as the daemon has them.
+
+use super::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX, past::Past};
+use crate::{
+    cli::Failure,
+    event::{BadRecord, Decoder, Event, EventBatch, Form, IdentityRules, Item, Label},
+    features::FeatureSet,
+    model::{Bundle, Reasons, Scorer},
+    verdict::Verdict,
+};
+use bytes::Bytes;
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// Of identities offline: no store has another.
+pub(in crate::cli) const SEED: u64 = 0;
+
+/// What became of one record.
+pub(in crate::cli) enum Answer<'a> {
+    Scored(Scored<'a>),
+    /// It is no event.
+    Label(&'a EventBatch, &'a Label),
+    Bad(&'a EventBatch, &'a BadRecord),
+}
+
+/// An event's verdict, and the row that it was scored by.
+pub(in crate::cli) struct Scored<'a> {
+    /// Without what only a commit gives: `sequence` and `decided_ms` are 0.
+    pub verdict: Verdict<'a>,
+    /// None where there is none; the verdict's reason then says why.
+    pub row: Option<&'a [f64]>,
+}
+
+/// What takes the answers, in the order of the records.
+pub(in crate::cli) type Visit<'v> = dyn FnMut(Answer<'_>) -> Result<(), Failure> + 'v;
+
+/// One bundle and what it has seen.
+pub(in crate::cli) struct Engine<'b> {
+    bundle: &'b Bundle,
+    scorer: Scorer,
+    decoder: Decoder,
+    features: FeatureSet,
+    /// What window features need of the events before.
+    past: Option<Past>,
+}
+
+/// What became of one event: its row's number among those scored, or why it has none; and whether it was counted.
+struct Filled {
+    row: Result<usize, String>,
+    counted: bool,
+}
+
+/// The reason of a verdict whose event came too late for the windows.
+const TOO_LATE: &str = "too late: not counted in windows";
+
+impl<'b> Engine<'b> {
+    pub fn new(bundle: &'b Bundle, rules: IdentityRules) -> Self {
+        let pointers = bundle.features().pointers();
+        let (past, features) = match Past::of(bundle, pointers) {
+            Some((past, features)) => (Some(past), features),
+            None => (None, bundle.features().clone()),
+        };
+        let decoder = Decoder::new(rules, Arc::clone(pointers), EVENT_BYTES_MAX, SEED);
+        Self { bundle, scorer: bundle.scorer(BATCH_EVENTS_MAX), decoder, features, past }
+    }
+
+    pub fn bundle(&self) -> &'b Bundle {
+        self.bundle
+    }
+
+    /// Works off the records of `body`, NDJSON, and hands out an answer for each, in their order.
+    pub fn run(&mut self, body: Bytes, visit: &mut Visit<'_>) -> Result<(), Failure> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now_us = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+        let batch = self.decoder.decode(&Form::Ndjson, body, now_us);
+        let (rows, filled) = self.fill(&batch, now_us);
+        let mut scores = vec![f64::NAN; filled.iter().filter(|filled| filled.row.is_ok()).count()];
+        self.scorer.score(&rows, &mut scores);
+        let width = self.bundle.features().width();
+        let mut filled = filled.into_iter();
+        for item in &batch.items {
+            match item {
+                Item::Bad(bad) => visit(Answer::Bad(&batch, bad))?,
+                Item::Label(label) => visit(Answer::Label(&batch, label))?,
+                Item::Event(event) => {
+                    let filled = filled.next();
+                    let note = filled.as_ref().filter(|filled| !filled.counted).map(|_| TOO_LATE);
+                    let (row, score, reason) = match filled.map(|filled| filled.row) {
+                        Some(Ok(n)) => {
+                            (rows.get(n * width..(n + 1) * width), scores.get(n).copied().unwrap_or(f64::NAN), None)
+                        }
+                        Some(Err(reason)) => (None, f64::NAN, Some(reason)),
+                        None => (None, f64::NAN, None),
+                    };
+                    self.judge(&batch, event, row, score, (reason, note), visit)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of the events that can have one, and for each event which row that is.
+    fn fill(&mut self, batch: &EventBatch, wall_us: i64) -> (Vec<f64>, Vec<Filled>) {
+        let features = &self.features;
+        let mut rows = Vec::new();
+        let mut filled = Vec::new();
+        let mut count = 0;
+        for item in &batch.items {
+            let event = match item {
+                Item::Event(event) => event,
+                Item::Label(label) => {
+                    if let Some(past) = &mut self.past {
+                        past.label(label);
+                    }
+                    continue;
+                }
+                Item::Bad(_) => continue,
+            };
+            let fields = batch.fields_of(event, self.decoder.fields());
+            let counted = self.past.as_mut().is_none_or(|past| past.observe(event, fields, &batch.text, wall_us));
+            let view = self.past.as_ref().map(Past::view);
+            let start = rows.len();
+            rows.resize(start + features.width(), 0.0);
+            let row = rows.get_mut(start..).unwrap_or_default();
+            let row = match features.fill(fields, &batch.text, view.as_ref(), row) {
+                Ok(()) => {
+                    count += 1;
+                    Ok(count - 1)
+                }
+                Err(unscorable) => {
+                    rows.truncate(start);
+                    Err(unscorable.to_string())
+                }
+            };
+            filled.push(Filled { row, counted });
+        }
+        (rows, filled)
+    }
+
+    fn judge(
+        &mut self,
+        batch: &EventBatch,
+        event: &Event,
+        row: Option<&[f64]>,
+        score: f64,
+        (unscorable, note): (Option<String>, Option<&'static str>),
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Failure> {
+        let bundle = self.bundle;
+        let score = Some(score).filter(|score| score.is_finite());
+        let unscorable =
+            unscorable.or_else(|| score.is_none().then(|| "the model's result is not a finite number".to_owned()));
+        let decision = score.map_or(bundle.fallback(), |score| bundle.decide(score));
+        let mut reasons: Vec<&str> = unscorable.iter().map(String::as_str).collect();
+        reasons.extend(note);
+        let found = match row {
+            Some(row) if score.is_some() && bundle.wants_reasons(decision) => self.scorer.reasons(row),
+            _ => Reasons::default(),
+        };
+        reasons.extend(found.names(bundle.features()));
+        let verdict = Verdict {
+            sequence: 0,
+            source: batch.str(event.source),
+            id: batch.str(event.id),
+            key: event.key.map(|key| batch.str(key)),
+            time_us: event.time_us,
+            decision,
+            score,
+            reasons,
+            model: bundle.label(),
+            model_sha256: bundle.sha256(),
+            decided_ms: 0,
+        };
+        visit(Answer::Scored(Scored { verdict, row }))
+    }
+}
