@@ -79,6 +79,7 @@ fn main() {
         lineup,
         courier: None,
         keep_payload: true,
+        refolded: None,
     };
     let engine = Engine::start(parts).expect("an engine");
     let (stop, sent) = (AtomicBool::new(false), Mutex::new(Vec::new()));

@@ -24,6 +24,7 @@ pub mod listen;
 pub mod model;
 pub mod names;
 pub mod notice;
+pub mod rules;
 pub mod service;
 pub mod simulate;
 pub mod store;

@@ -11,7 +11,7 @@ const LINES_MAX: usize = 500;
 /// Which module may use which: each those on lower steps, and those named with it.
 ///
 /// `cli -> service -> ingest, engine, forward -> config -> features, model, store -> event, verdict -> nothing`
-const STEPS: [(&str, u32, &[&str]); 16] = [
+const STEPS: [(&str, u32, &[&str]); 17] = [
     ("cli", 5, &[]),
     ("service", 4, &[]),
     // They know nothing of each other; service joins them.
@@ -20,8 +20,10 @@ const STEPS: [(&str, u32, &[&str]); 16] = [
     ("forward", 3, &[]),
     // What an operator may say is checked against the limits of what it is said to.
     ("config", 2, &[]),
-    // A bundle holds the features that fill its rows.
-    ("model", 1, &["features"]),
+    // A bundle holds the features that fill its rows and the rules beside the model.
+    ("model", 1, &["features", "rules"]),
+    // Rules compare features.
+    ("rules", 1, &["features"]),
     ("features", 1, &[]),
     ("store", 1, &[]),
     ("simulate", 1, &[]),

@@ -100,6 +100,25 @@ Examples:
   # the same cases, of another bundle
   verdictd test --bundle card-fraud-2 card-fraud/velocity.test.toml";
 
+pub(super) const BACKTEST: &str = "\
+Puts the events of a file through a bundle, and beside it what was decided of them before: by a second bundle, in the \
+lines of a file sink, or in a store. It says how many decisions are alike, which changed into which, how the scores moved, \
+and, where labels are known, precision and recall of each decision, before and now. A label is above 0 or it is not.
+
+Verdicts are matched by source and id. A store keeps verdicts and labels, not what was in the events: they come from the \
+file. Labels come from label lines among the events, from the store, and from a field that --label names. Windows see \
+the events of the file alone, so it should begin as long before what is of interest as the longest window reaches.
+
+Exit code 1 if no event of the file has an earlier verdict.";
+pub(super) const BACKTEST_EXAMPLES: &str = "\
+Examples:
+  # what would the new model have decided of last week?
+  verdictd backtest --bundle card-fraud-2 --verdicts verdicts.ndjson --id /TRANSACTION_ID week.ndjson
+  # two models, with the truth, and each event that they see otherwise
+  verdictd backtest --bundle card-fraud-2 --against card-fraud --id /TRANSACTION_ID --label /TX_FRAUD --changes changes.ndjson judge.ndjson
+  # beside this appliance's own log
+  verdictd backtest --bundle card-fraud-2 --config /etc/verdictd/verdictd.toml --id /TRANSACTION_ID --json week.ndjson";
+
 pub(super) const SIMULATE: &str = "\
 Writes simulated card transactions as NDJSON on standard output, for trials and for training: customers with habits, \
 terminals, and three kinds of fraud. The same seed gives the same events, byte for byte.";

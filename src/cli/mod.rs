@@ -3,6 +3,7 @@
 //! Rules: results go to stdout, all else to stderr; a command returns a [`Failure`] and does not exit; the
 //! codes are in [`failure`].
 
+mod backtest;
 pub mod bench;
 mod check;
 pub mod client;
@@ -75,6 +76,9 @@ enum Command {
     /// Run the cases that lie beside a bundle: events in, and what must come of them
     #[command(long_about = help::TEST, after_long_help = help::TEST_EXAMPLES)]
     Test(test::TestArgs),
+    /// Another bundle over events that were decided before: what would change
+    #[command(long_about = help::BACKTEST, after_long_help = help::BACKTEST_EXAMPLES)]
+    Backtest(backtest::BacktestArgs),
     /// Write simulated card transactions, for trials and for training
     #[command(long_about = help::SIMULATE, after_long_help = help::SIMULATE_EXAMPLES)]
     Simulate(simulate::SimulateArgs),
@@ -143,6 +147,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::BenchFloor(args) => said(bench::run_floor(&args)),
         Command::Score(args) => score::run(&args),
         Command::Test(args) => test::run(&args),
+        Command::Backtest(args) => backtest::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Reload(args) => reload::run(&args),

@@ -1,5 +1,6 @@
 //! What the engine counts. The names they are shown under stand in `service::metrics`.
 
+use super::windows::WindowFigures;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -37,6 +38,8 @@ pub struct Counters {
     pub batch_events: Histogram,
     /// Events that made the code panic. Each is in quarantine; each is a bug.
     pub panics: AtomicU64,
+    /// What the windows hold, where there are any.
+    windows: Mutex<Option<WindowFigures>>,
 }
 
 impl Default for Counters {
@@ -48,6 +51,7 @@ impl Default for Counters {
             commit_seconds: seconds(),
             batch_events: Histogram::new(exponential_buckets(1.0, 4.0, 8)),
             panics: AtomicU64::new(0),
+            windows: Mutex::default(),
         }
     }
 }
@@ -65,6 +69,16 @@ impl Counters {
         for (decision, count) in decisions {
             *decided.entry((decision.to_owned(), model.to_owned())).or_default() += count;
         }
+    }
+
+    /// What the windows held at the end of the last round; None where there are none.
+    #[must_use]
+    pub fn windows(&self) -> Option<WindowFigures> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn set_windows(&self, figures: Option<WindowFigures>) {
+        *self.windows.lock().unwrap_or_else(PoisonError::into_inner) = figures;
     }
 
     pub fn add_panic(&self) {

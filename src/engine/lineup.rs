@@ -2,8 +2,11 @@
 
 use super::WAVE_EVENTS_MAX;
 use super::shadow::{Shadow, ShadowRun};
+use super::windows::{Refolded, refold};
 use crate::event::Pointer;
+use crate::features::{FeatureSet, Limits, Plan};
 use crate::model::{Bundle, Scorer};
+use crate::store::{Store, StoreError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,7 +21,10 @@ pub struct Lineup {
     shadow: Option<Arc<Shadow>>,
     /// Its own handle, by which it is known who still needs it.
     pointers: Arc<[Pointer]>,
+    /// What their window features need, where they have any.
+    plan: Option<Arc<Plan>>,
     warmed: Mutex<Option<Scorers>>,
+    refolded: Mutex<Option<Refolded>>,
 }
 
 /// One thread's way to the models.
@@ -43,9 +49,12 @@ impl Lineup {
     fn new(bundle: Arc<Bundle>, shadow: Option<(Arc<Bundle>, Duration)>) -> Arc<Self> {
         let first = bundle.features().pointers();
         let second: &[Pointer] = shadow.as_ref().map_or(&[], |(shadow, _)| shadow.features().pointers());
-        let pointers = crate::features::union(first, second);
+        let pointers = crate::features::union(&crate::features::union(first, bundle.rules().pointers()), second);
         let shadow = shadow.map(|(shadow, limit)| Arc::new(Shadow::new(shadow, &pointers, limit)));
-        Arc::new(Self { bundle, shadow, pointers, warmed: Mutex::default() })
+        let sets: Vec<&FeatureSet> =
+            std::iter::once(bundle.features()).chain(shadow.iter().map(|shadow| shadow.bundle().features())).collect();
+        let plan = Plan::of(&sets).map(Arc::new);
+        Arc::new(Self { bundle, shadow, pointers, plan, warmed: Mutex::default(), refolded: Mutex::default() })
     }
 
     /// The model whose verdicts count.
@@ -63,6 +72,38 @@ impl Lineup {
     #[must_use]
     pub fn pointers(&self) -> &Arc<[Pointer]> {
         &self.pointers
+    }
+
+    /// What their window features need; None where they have none.
+    #[must_use]
+    pub fn plan(&self) -> Option<&Arc<Plan>> {
+        self.plan.as_ref()
+    }
+
+    /// The features of all of them.
+    pub(super) fn features(&self) -> impl Iterator<Item = &FeatureSet> {
+        std::iter::once(self.bundle.features()).chain(self.shadow.iter().map(|shadow| shadow.bundle().features()))
+    }
+
+    /// Has what the log says of windows that are not held yet taken over with these models: `held` is what the windows
+    /// hold now. Takes as long as reading the log does.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn refold(&self, store: &Store, held: Option<&Arc<Plan>>, limits: Limits) -> Result<(), StoreError> {
+        let Some(plan) = &self.plan else { return Ok(()) };
+        let missing = match held {
+            Some(held) => plan.without(held).map(Arc::new),
+            None => Some(Arc::clone(plan)),
+        };
+        if let Some(missing) = missing {
+            *self.refolded.lock().unwrap_or_else(PoisonError::into_inner) = Some(refold(store, &missing, limits)?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_refolded(&self) -> Option<Refolded> {
+        self.refolded.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Allocates what scoring needs and scores a few rows, so that the first events of a new model do not pay for it.

@@ -26,6 +26,7 @@ mod progress;
 mod round;
 mod shadow;
 mod told;
+mod windows;
 mod worker;
 
 #[cfg(test)]
@@ -36,8 +37,10 @@ pub use compare::{BINS, Comparison};
 pub use counters::{Counters, Origin};
 pub use inbox::{Along, Closed, Submission};
 pub use lineup::Lineup;
+pub use models::Shares;
 pub use progress::Progress;
 pub use shadow::{Shadow, WINDOW_ROWS};
+pub use windows::{Refolded, UNKNOWN_MAX, WindowFigures, refold};
 pub use worker::{Engine, Failure, Parts};
 
 /// Events of one commit.

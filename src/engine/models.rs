@@ -7,21 +7,30 @@
 use super::WAVE_EVENTS_MAX;
 use super::lineup::{Lineup, Scorers};
 use super::shadow::ShadowRun;
+use super::windows::Refolded;
 use crate::event::{EventBatch, Pointer};
+use crate::features::{CellReader, FeatureSet, Plan};
 use crate::model::{Bundle, Scorer};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Changes that wait for the leader, in order: what was decoded for one that is replaced at once must still find it.
 #[derive(Default)]
-pub(super) struct Swap(Mutex<Vec<(Arc<Lineup>, u64)>>);
+pub(super) struct Swap(Mutex<Vec<(Arc<Lineup>, Shares)>>);
+
+/// What parts of the memory plan the engine keeps to, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shares {
+    pub index: u64,
+    pub windows: u64,
+}
 
 impl Swap {
-    /// From the next submission on these score, and the index keeps to this budget in bytes.
-    pub fn put(&self, lineup: Arc<Lineup>, index_bytes: u64) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((lineup, index_bytes));
+    /// From the next submission on these score, and index and windows keep to these budgets.
+    pub fn put(&self, lineup: Arc<Lineup>, shares: Shares) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((lineup, shares));
     }
 
-    pub fn take(&self) -> Vec<(Arc<Lineup>, u64)> {
+    pub fn take(&self) -> Vec<(Arc<Lineup>, Shares)> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -32,18 +41,88 @@ pub(super) struct Models {
     pub bundle: Arc<Bundle>,
     pub scorer: Scorer,
     pub shadow: Option<ShadowRun>,
+    /// The first model's features, as the windows in force are arranged.
+    features: FeatureSet,
+    /// Where the windows' columns stand among the fields of a batch.
+    reading: CellReader,
+    /// Where the fields of the rules' own do.
+    places: Vec<usize>,
     lineup: Arc<Lineup>,
     /// Scores whatever it fits.
     newest: Arc<Lineup>,
     older: Vec<Arc<Lineup>>,
     swap: Arc<Swap>,
+    /// Whether the models that batches can be for are others than before.
+    rearranged: bool,
 }
 
 impl Models {
     pub fn new(lineup: Arc<Lineup>, swap: Arc<Swap>) -> Self {
         let Scorers { first, shadow } = lineup.take_scorers();
         let (bundle, newest) = (Arc::clone(lineup.bundle()), Arc::clone(&lineup));
-        Self { bundle, scorer: first, shadow, lineup, newest, older: Vec::new(), swap }
+        let features = bundle.features().clone();
+        let reading = CellReader::default();
+        let places = places_of(&lineup);
+        Self {
+            bundle,
+            scorer: first,
+            shadow,
+            features,
+            reading,
+            places,
+            lineup,
+            newest,
+            older: Vec::new(),
+            swap,
+            rearranged: false,
+        }
+    }
+
+    /// Has those in use read windows that are arranged like this.
+    pub fn bind(&mut self, plan: Option<&Plan>) {
+        self.features = self.bundle.features().clone();
+        self.places = places_of(&self.lineup);
+        let Some(plan) = plan else { return };
+        self.features = self.features.bound_to(plan);
+        self.reading = plan.reading(self.lineup.pointers());
+        if let Some(shadow) = &mut self.shadow {
+            shadow.bind(plan);
+        }
+    }
+
+    /// Features of the model whose verdicts count.
+    pub fn features(&self) -> &FeatureSet {
+        &self.features
+    }
+
+    /// Where the fields of the rules' own stand in the batches of the models in use.
+    pub fn places(&self) -> &[usize] {
+        &self.places
+    }
+
+    /// Where the windows' columns stand in the batches of the models in use.
+    pub fn reading(&self) -> &CellReader {
+        &self.reading
+    }
+
+    /// Whether [`Self::plan`] may have become another one since it was asked last.
+    pub fn take_rearranged(&mut self) -> bool {
+        std::mem::take(&mut self.rearranged)
+    }
+
+    /// What the windows must hold for all models that batches can still be for.
+    pub fn plan(&self) -> Option<Arc<Plan>> {
+        if self.older.is_empty() {
+            return self.newest.plan().cloned();
+        }
+        let all = std::iter::once(&self.newest).chain(&self.older);
+        let sets: Vec<&FeatureSet> = all.flat_map(|lineup| lineup.features()).collect();
+        Plan::of(&sets).map(Arc::new)
+    }
+
+    /// What was folded for the newest ones, once.
+    pub fn take_refolded(&self) -> Option<Refolded> {
+        self.newest.take_refolded()
     }
 
     /// The scorer anew: after a panic nothing of its buffers is trusted.
@@ -51,19 +130,22 @@ impl Models {
         self.scorer = self.bundle.scorer(WAVE_EVENTS_MAX);
     }
 
-    /// Takes over what [`Swap`] holds, with the budget of the index, and lets go of models that no batch can need any
+    /// Takes over what [`Swap`] holds, with the budgets, and lets go of models that no batch can need any
     /// more. Cheap where there is nothing to do.
-    pub fn adopt(&mut self) -> Option<u64> {
+    pub fn adopt(&mut self) -> Option<Shares> {
         let mut swapped = None;
-        for (lineup, index_bytes) in self.swap.take() {
-            swapped = Some(index_bytes);
+        for (lineup, shares) in self.swap.take() {
+            swapped = Some(shares);
             // A reload that changes something else hands in the same one again.
             if !Arc::ptr_eq(&self.newest, &lineup) {
                 self.older.retain(|older| !Arc::ptr_eq(older, &lineup));
                 self.older.push(std::mem::replace(&mut self.newest, lineup));
+                self.rearranged = true;
             }
         }
+        let before = self.older.len();
         self.older.retain(|lineup| Arc::strong_count(lineup.pointers()) > 1);
+        self.rearranged |= self.older.len() < before;
         swapped
     }
 
@@ -105,6 +187,11 @@ impl Models {
         let fits = |lineup: &&Arc<Lineup>| is_same(lineup.pointers(), columns);
         std::iter::once(&self.newest).chain(self.older.iter().rev()).find(fits).unwrap_or(&self.newest)
     }
+}
+
+fn places_of(lineup: &Lineup) -> Vec<usize> {
+    let place = |wanted| lineup.pointers().iter().position(|there| there == wanted).unwrap_or(usize::MAX);
+    lineup.bundle().rules().pointers().iter().map(place).collect()
 }
 
 fn is_same(a: &Arc<[Pointer]>, b: &Arc<[Pointer]>) -> bool {

@@ -8,8 +8,8 @@
 //! has scored before.
 
 use super::compare::Comparison;
-use crate::event::{EventBatch, Item, Pointer};
-use crate::features::FeatureSet;
+use crate::event::{Field, Pointer};
+use crate::features::{FeatureSet, Plan, View};
 use crate::model::{Bundle, Scorer};
 use crate::notice;
 use crate::store::Shadowed;
@@ -22,6 +22,8 @@ use std::time::Duration;
 pub const WINDOW_ROWS: u64 = 256;
 /// Rows scored in one call at most; between calls the time is looked at.
 const SLICE_ROWS: usize = 32;
+
+const PANICKED: &str = "its code panicked, which is a bug; please report it";
 
 /// A shadow model with what is known of it.
 pub struct Shadow {
@@ -79,9 +81,14 @@ impl Shadow {
 pub(super) struct ShadowRun {
     shadow: Arc<Shadow>,
     scorer: Scorer,
+    /// Its features, as the windows in force are arranged.
+    features: FeatureSet,
+    /// Of the wave's events that have one.
     rows: Vec<f64>,
     /// Which event of the wave each row is of.
     places: Vec<usize>,
+    /// Events of the wave.
+    events: usize,
     scores: Vec<f64>,
     /// A score an event of the wave, NaN where there is none; empty where nothing was asked.
     said: Vec<f64>,
@@ -102,10 +109,12 @@ impl ShadowRun {
     pub fn new(shadow: Arc<Shadow>) -> Self {
         let scorer = shadow.bundle.scorer(SLICE_ROWS);
         Self {
+            features: shadow.features.clone(),
             shadow,
             scorer,
             rows: Vec::new(),
-            places: Vec::with_capacity(SLICE_ROWS),
+            places: Vec::new(),
+            events: 0,
             scores: Vec::with_capacity(SLICE_ROWS),
             said: Vec::new(),
             scored: 0,
@@ -121,57 +130,74 @@ impl ShadowRun {
         &self.shadow
     }
 
-    /// Scores the new events of a wave, given by their places in the batch.
-    pub fn score(&mut self, batch: &EventBatch, items: impl ExactSizeIterator<Item = usize>) {
+    /// Has its features read windows that are arranged like this.
+    pub fn bind(&mut self, plan: &Plan) {
+        self.features = self.shadow.features.bound_to(plan);
+    }
+
+    /// A new wave begins.
+    pub fn begin(&mut self) {
         self.said.clear();
+        self.rows.clear();
+        self.places.clear();
+        self.events = 0;
+    }
+
+    /// Makes the row of the wave's next event, while the windows are as they are at its place.
+    pub fn add(&mut self, fields: &[Field], text: &str, view: Option<&View<'_>>) {
+        let place = self.events;
+        self.events += 1;
         if self.shadow.dropped().is_some() {
             return;
         }
-        let mut items = items.peekable();
-        while items.peek().is_some() {
-            let begun = cpu_time();
-            let from = self.said.len();
-            let slice = items.by_ref().take(self.scored.clamp(1, SLICE_ROWS));
-            let scored = catch_unwind(AssertUnwindSafe(|| self.score_slice(batch, slice)));
-            let spent = cpu_time().saturating_sub(begun);
-            if scored.is_err() {
-                self.said.clear();
-                self.shadow.drop_for("its code panicked, which is a bug; please report it".to_owned());
-                return;
-            }
-            self.scored = self.scored.saturating_add(self.said.len() - from);
-            self.judge(from, spent);
-            if self.shadow.dropped().is_some() {
-                self.said.clear();
-                return;
+        let start = self.rows.len();
+        self.rows.resize(start + self.features.width(), 0.0);
+        let row = self.rows.get_mut(start..).unwrap_or_default();
+        let features = &self.features;
+        let filled = catch_unwind(AssertUnwindSafe(|| features.fill(fields, text, view, row).is_ok()));
+        match filled {
+            Ok(true) => self.places.push(place),
+            Ok(false) => self.rows.truncate(start),
+            Err(_) => {
+                self.rows.truncate(start);
+                self.shadow.drop_for(PANICKED.to_owned());
             }
         }
     }
 
-    fn score_slice(&mut self, batch: &EventBatch, items: impl Iterator<Item = usize>) {
+    /// Scores the wave's rows.
+    pub fn score(&mut self) {
+        let mut row = 0;
+        while self.said.len() < self.events && self.shadow.dropped().is_none() {
+            let begun = cpu_time();
+            let from = self.said.len();
+            let until = (from + self.scored.clamp(1, SLICE_ROWS)).min(self.events);
+            self.said.resize(until, f64::NAN);
+            let rows = self.places.get(row..).unwrap_or_default().partition_point(|place| *place < until);
+            let scored = catch_unwind(AssertUnwindSafe(|| self.score_slice(row, row + rows)));
+            row += rows;
+            let spent = cpu_time().saturating_sub(begun);
+            if scored.is_err() {
+                self.shadow.drop_for(PANICKED.to_owned());
+                break;
+            }
+            self.scored = self.scored.saturating_add(until - from);
+            self.judge(from, spent);
+        }
+        if self.shadow.dropped().is_some() {
+            self.said.clear();
+        }
+    }
+
+    fn score_slice(&mut self, from: usize, until: usize) {
         #[cfg(feature = "fault-injection")]
         super::fault::shadow();
-        let (features, width) = (&self.shadow.features, self.shadow.features.width());
-        self.rows.clear();
-        self.places.clear();
-        for item in items {
-            let place = self.said.len();
-            self.said.push(f64::NAN);
-            let Some(Item::Event(event)) = batch.items.get(item) else { continue };
-            let start = self.rows.len();
-            self.rows.resize(start + width, 0.0);
-            let row = self.rows.get_mut(start..).unwrap_or_default();
-            let fields = batch.fields_of(event, features.pointers().len());
-            if features.fill(fields, &batch.text, None, row).is_ok() {
-                self.places.push(place);
-            } else {
-                self.rows.truncate(start);
-            }
-        }
+        let width = self.features.width();
         self.scores.clear();
-        self.scores.resize(self.places.len(), f64::NAN);
-        self.scorer.score(&self.rows, &mut self.scores);
-        for (place, score) in self.places.iter().zip(&self.scores) {
+        self.scores.resize(until - from, f64::NAN);
+        let rows = self.rows.get(from * width..until * width).unwrap_or_default();
+        self.scorer.score(rows, &mut self.scores);
+        for (place, score) in self.places.get(from..until).unwrap_or_default().iter().zip(&self.scores) {
             if let Some(said) = self.said.get_mut(*place) {
                 *said = *score;
             }

@@ -2,11 +2,12 @@
 
 use super::inbox::{Inbox, Next, Question};
 use super::lineup::Lineup;
-use super::models::{Models, Swap};
+use super::models::{Models, Shares, Swap};
 use super::round::{Round, Sealed};
+use super::windows::Refolded;
 use super::{Along, Closed, Counters, Courier, Delivery, Origin, Submission};
 use crate::event::EventBatch;
-use crate::store::{BatchBuilder, Chunk, Commit, Index, Store, StoreError, Writer};
+use crate::store::{BatchBuilder, Chunk, Commit, Index, Observed, Store, StoreError, Writer};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,8 @@ pub struct Parts {
     pub courier: Option<Courier>,
     /// Whether the quarantine keeps records with their bytes.
     pub keep_payload: bool,
+    /// The windows' past, where the models have window features.
+    pub refolded: Option<Refolded>,
 }
 
 struct Shared {
@@ -85,15 +88,16 @@ impl Engine {
         let builder = BatchBuilder::new(parts.writer.next_sequence());
         let clock = parts.writer.clock();
         let swap = Arc::<Swap>::default();
-        let round = Round::new(
-            parts.store,
-            parts.index,
+        let round = Round::new(super::round::Parts {
+            store: parts.store,
+            index: parts.index,
             builder,
             clock,
-            Models::new(parts.lineup, Arc::clone(&swap)),
-            Arc::clone(&counters),
-            parts.keep_payload,
-        );
+            models: Models::new(parts.lineup, Arc::clone(&swap)),
+            refolded: parts.refolded,
+            counters: Arc::clone(&counters),
+            keep_payload: parts.keep_payload,
+        });
         let inbox = Inbox::default();
         let round = round.telling(Arc::clone(&inbox.moved));
         let shared = Arc::new(Shared {
@@ -147,10 +151,10 @@ impl Engine {
         answer.await.map_err(|_| Closed)
     }
 
-    /// Has these models score what is submitted from now on, and the dedup index keep to a budget of so many bytes.
+    /// Has these models score what is submitted from now on, and the dedup index and the windows keep to these budgets.
     /// Batches whose fields were decoded for the models before are still scored by those.
-    pub fn swap(&self, lineup: Arc<Lineup>, index_bytes: u64) {
-        self.shared.swap.put(lineup, index_bytes);
+    pub fn swap(&self, lineup: Arc<Lineup>, shares: Shares) {
+        self.shared.swap.put(lineup, shares);
     }
 
     /// For how long nothing has moved although something is to be decided or committed: what a watchdog looks at.
@@ -261,17 +265,17 @@ impl Shared {
                 }
                 Next::Commit => break,
                 Next::Idle => {
-                    round.adopt();
+                    round.adopt()?;
                     let tended = lock(&self.writer).tend();
                     self.ended(tended)?;
                 }
                 Next::Closed => return Ok(false),
             }
         }
-        let Sealed { chunks, along, answered, events } = round.seal()?;
+        let Sealed { chunks, along, observed, horizon_us, answered, events } = round.seal()?;
         drop(round);
         // Only this thread may commit until `ended`: the next round, also one of repeats alone, waits for it.
-        let committed = catch_unwind(AssertUnwindSafe(|| self.commit(&chunks, along, events)));
+        let committed = catch_unwind(AssertUnwindSafe(|| self.commit(&chunks, (along, observed, horizon_us), events)));
         match committed {
             // The other thread may commit the next round while this one answers.
             Ok(committed) => self.ended(committed)?,
@@ -300,7 +304,12 @@ impl Shared {
         outcome
     }
 
-    fn commit(&self, chunks: &[Arc<Chunk>], along: Along, events: usize) -> Result<(), StoreError> {
+    fn commit(
+        &self,
+        chunks: &[Arc<Chunk>],
+        (along, observed, horizon_us): (Along, Option<Arc<Observed>>, Option<i64>),
+        events: usize,
+    ) -> Result<(), StoreError> {
         let mut seat = lock(&self.writer);
         if let Some(failure) = self.failure.borrow().as_ref() {
             return Err(StoreError::Latched(failure.to_string()));
@@ -324,6 +333,8 @@ impl Shared {
                     labels,
                     cursors: cursors.into_iter().map(|(name, next)| (named(name), next)).collect(),
                     models,
+                    observed,
+                    horizon_us,
                     ..Commit::default()
                 })?;
             }

@@ -42,6 +42,9 @@
 
 mod column;
 mod join;
+mod keys;
+mod list;
+mod raw;
 mod read;
 mod spec;
 mod transform;
@@ -52,6 +55,8 @@ mod tests;
 
 pub use column::{ColumnKind, Texts};
 pub use join::union;
+pub use list::{LIST_BYTES_MAX, LIST_KEYS_MAX, List, Looked};
+pub use raw::{Digits, Value};
 pub use read::{Problem, Problems, Reader, as_number, found};
 pub use spec::{COLUMNS_MAX, FEATURES_MAX, read_features};
 
@@ -60,8 +65,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use transform::{Clock, Feature, From, Source};
-pub use window::{CellKind, CellReader, Column, Limits, Plan, Stats, View, Windows};
 use window::Query;
+pub use window::{CellKind, CellReader, Column, Limits, Plan, Stats, View, Windows};
 
 /// Why an event has no row. Its text is a reason of the verdict: short and free of the event's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -96,7 +96,7 @@ pub(super) struct From<'a, 'v> {
 pub(super) struct Clock(Option<(usize, i64)>);
 
 /// Longest decimal text of a whole number in f64's exact range: sign and 16 digits.
-const WHOLE_BYTES_MAX: usize = 24;
+pub(super) const WHOLE_BYTES_MAX: usize = 24;
 /// 2^53: whole numbers up to here are exact.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 const HOUR_US: i64 = 3_600_000_000;
@@ -246,7 +246,7 @@ impl Tail {
 }
 
 impl Part {
-    fn of(self, local_us: i64) -> f64 {
+    pub fn of(self, local_us: i64) -> f64 {
         let in_day = local_us.rem_euclid(DAY_US);
         // 1970-01-01 was a Thursday, 3 counted from Monday.
         let weekday = (local_us.div_euclid(DAY_US) + 3).rem_euclid(7);
@@ -263,7 +263,7 @@ impl Part {
 }
 
 impl Clock {
-    fn read(&mut self, pointer: usize, field: Field, text: &str) -> Result<i64, Why> {
+    pub fn read(&mut self, pointer: usize, field: Field, text: &str) -> Result<i64, Why> {
         if let Some((last, time_us)) = self.0
             && last == pointer
         {
@@ -279,7 +279,7 @@ impl Clock {
     }
 }
 
-fn number_of(field: Field) -> Result<f64, Why> {
+pub(super) fn number_of(field: Field) -> Result<f64, Why> {
     match field {
         Field::Number(number) => Ok(number),
         Field::Bool(value) => Ok(f64::from(u8::from(value))),

@@ -12,6 +12,7 @@ use super::matching::Column;
 use super::scoring::Scoring;
 use super::{Bundle, Calibration, Choice, ModelError, ReasonRules};
 use crate::features::{ColumnKind, FeatureSet, Problems, read_features};
+use crate::rules::RuleSet;
 use std::path::Path;
 use std::sync::Arc;
 use toml::{Table, Value};
@@ -42,6 +43,7 @@ pub(super) fn load(file: &Path, options: &LoadOptions) -> Result<Bundle, ModelEr
         return Err(ModelError::Weights { file: file.to_owned(), problems: problems.0 });
     }
     let manifest = Manifest {
+        rules: RuleSet::default(),
         name,
         version: "0".to_owned(),
         serial: None,

@@ -175,7 +175,7 @@ impl Inspection {
             fallback: manifest.decisions.fallback().to_owned(),
             reasons: manifest.decisions.reasons(),
             reasons_method: bundle.reasons_method().name(),
-            notes: bundle.notes().to_vec(),
+            notes: bundle.notes().cloned().collect(),
             weights_bytes: bundle.weights_bytes(),
             scratch_bytes: bundle.scratch_bytes(max_batch),
             max_batch,

@@ -2,7 +2,8 @@
 //!
 //! Beside what every bundle says: `[network]` for safetensors; `output`, `class`, `score` and `[calibration]`
 //! ([`super::Choice`], [`super::Calibration`]); `[reasons]` ([`super::ReasonRules`]); `iterations = "all"` for an
-//! XGBoost model of which all trees count and not those up to its best iteration; `[files]` with a sha256 each for what
+//! XGBoost model of which all trees count and not those up to its best iteration; `[[list]]` and `[[rule]]`
+//! ([`crate::rules`]); `[files]` with a sha256 each for what
 //! an ONNX file keeps beside itself.
 
 use super::calibration::Calibration;
@@ -13,6 +14,7 @@ use super::network::Network;
 use super::scoring::{Choice, ScoreAs};
 use super::{ModelError, hex};
 use crate::features::{FeatureSet, Problems, Reader, found, read_features};
+use crate::rules::RuleSet;
 use std::path::Path;
 use std::sync::Arc;
 use toml::Value;
@@ -41,6 +43,8 @@ pub struct Manifest {
     pub files: Vec<(String, [u8; 32])>,
     pub decisions: Decisions,
     pub features: Arc<FeatureSet>,
+    /// What decides before a threshold does.
+    pub rules: RuleSet,
     /// Of safetensors, and only there.
     pub network: Option<Network>,
     pub choice: Choice,
@@ -61,14 +65,14 @@ impl Manifest {
             what: format!("expected TOML: {}", error.to_string().trim_end()),
         })?;
         let mut problems = Problems::default();
-        let manifest = Self::read(&table, &mut problems);
+        let manifest = Self::read(&table, path.parent().unwrap_or(Path::new("")), &mut problems);
         match manifest {
             Some(manifest) if problems.0.is_empty() => Ok(manifest),
             _ => Err(ModelError::Manifest { file: path.to_owned(), problems: problems.0 }),
         }
     }
 
-    fn read(table: &toml::Table, problems: &mut Problems) -> Option<Self> {
+    fn read(table: &toml::Table, folder: &Path, problems: &mut Problems) -> Option<Self> {
         let mut reader = Reader::new(table, "");
         let name = read_name(&mut reader, "name", problems);
         let version = read_name(&mut reader, "version", problems);
@@ -85,6 +89,9 @@ impl Manifest {
             Some(list) => Some(read_features(list, problems)),
             None => absent(table, "feature", "expected at least one [[feature]]", problems),
         };
+        let lists = reader.array("list", problems).unwrap_or_default();
+        let rules = reader.array("rule", problems).unwrap_or_default();
+        let rules = features.as_ref().map(|features| RuleSet::read(lists, rules, folder, features, problems));
         let dense = format == Some(Format::Safetensors);
         let network = match reader.table("network", problems) {
             Some(table) if dense || format.is_none() => Some(Network::read(table, problems)),
@@ -125,6 +132,7 @@ impl Manifest {
             files,
             decisions: decisions?,
             features: Arc::new(features?),
+            rules: rules.unwrap_or_default(),
             network,
             choice,
             calibration: calibration.unwrap_or_default(),

@@ -70,6 +70,7 @@ pub use threads::keep_candle_single_threaded;
 pub use timing::Timing;
 
 use crate::features::FeatureSet;
+use crate::rules::RuleSet;
 use program::Program;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -120,6 +121,12 @@ impl Bundle {
         &self.features
     }
 
+    /// What decides before a threshold does.
+    #[must_use]
+    pub fn rules(&self) -> &RuleSet {
+        &self.manifest.rules
+    }
+
     /// The decision for a score; the fallback for NaN.
     #[must_use]
     pub fn decide(&self, score: f64) -> &str {
@@ -144,10 +151,10 @@ impl Bundle {
         self.method != Method::Off && decision != self.otherwise()
     }
 
-    /// Bytes of the packed weights.
+    /// Bytes of the packed weights, and of lists and rules.
     #[must_use]
     pub fn weights_bytes(&self) -> usize {
-        self.program.bytes()
+        self.program.bytes() + self.manifest.rules.bytes()
     }
 
     /// Bytes of one [`Scorer`]'s buffers.
@@ -198,10 +205,9 @@ impl Bundle {
         self.method
     }
 
-    /// What could not be done as the manifest wants it, a line each.
-    #[must_use]
-    pub fn notes(&self) -> &[String] {
-        &self.notes
+    /// What could not be done as the manifest wants it, or looks like a slip, a line each.
+    pub fn notes(&self) -> impl Iterator<Item = &String> {
+        self.notes.iter().chain(self.manifest.rules.notes())
     }
 
     /// How the score is made of them.

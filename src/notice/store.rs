@@ -9,6 +9,18 @@ super::notices! {
         "The store was opened"
         "The log, the dedup index and the windows stand as they did. The time since the last record counts towards the dedup window: a clock set ahead while the daemon was down cannot be told from time that passed."
         "Nothing.";
+    WINDOWS_FOLDED: Info "windows-folded" "8ac5507ab7e24cdbbc00f85b0ce8e6cf" ["events", "labels", "milliseconds"]
+        "Window features were folded out of the log"
+        "Counts, sums and the rest stand as they did before the restart, for as far as the log reaches."
+        "Nothing.";
+    WINDOWS_TIGHT: Warn "windows-tight" "1f571d67c50e413ebbf22e6279dae564" ["step", "keys", "bytes"]
+        "The past that window features need does not fit its memory"
+        "The field `step` says what gives way now: `late` (events that come late no longer see all of the past beyond the windows), `coarse` (the keys with the most events are held in coarser steps of time, so their windows begin up to a step too early or late), `cold` (the keys that were quiet longest are forgotten: their windows begin anew). Each step holds until the daemon is restarted."
+        "Raise `windows.memory` (and `limits.memory`), lower `windows.lateness`, give features a `resolution`, or shorten their windows. `verdictd status` shows how many keys are concerned.";
+    LABELS_DROPPED: Warn "labels-dropped" "5bb7824dacf7403e9cb44f1b642dea8f" ["dropped"]
+        "Labels went that waited for their events"
+        "More labels came for events that are not known than are kept waiting. The oldest of them went: should their events still come, they count as unlabelled."
+        "Look at where the labels come from: their `source` and `id` must be those of the events. A label of an event that is beyond the dedup window must say the event's `time`.";
     STORE_DAMAGED: Error "store-damaged" "ebac72bb10eba1c8d435f775a6e1e770" []
         "The store's file is damaged"
         "Something was found that was not written so: the medium lost or changed bytes. What is whole is in use; a copy of the damaged file is kept in the state directory."
@@ -53,6 +65,14 @@ super::notices! {
         "The quarantine is over its budget: its oldest entries were removed"
         "More was set aside than `quarantine.limit` holds. What was removed cannot be looked at any more."
         "Look at why so much is set aside (`verdictd quarantine list`) and mend the sender, or raise `quarantine.limit`.";
+    LABELS_SHED: Warn "labels-shed" "522e032a2eb6452a87bbc1a2b064387d" ["shed", "most"]
+        "Too many labels wait for their event: the oldest are gone"
+        "Labels whose event is not known are kept for the event that may still come, up to the number named. Those that went will not count when their event comes after all."
+        "Look at whether the labels' source and id are those of the events: `verdictd metrics` tells how many are unknown.";
+    OBSERVATIONS_LOST: Error "observations-lost" "a0d2ab6a58b84f5a9b7ef4c6ab0f93d1" ["lost"]
+        "Observations that windows are folded from are missing"
+        "They were durable and are not to be found whole in the store's file. Until their events have left the windows, counts, sums and the like are too small by them."
+        "As for store-damaged.";
     SINK_GAP: Error "sink-gap" "1b0544c4999b78ce4b6eef4b1614f6ac" ["sink", "missing"]
         "A sink comes back, and misses verdicts"
         "It was not configured for longer than the dedup window. Verdicts that it had not confirmed have left the store meanwhile; it goes on with the oldest that is there."

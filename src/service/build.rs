@@ -1,7 +1,8 @@
 //! From a config to the parts that a daemon is made of. No I/O but reading the bundles.
 
 use crate::config::{Config, DiskPlan, DoesNotFitDisk, DoesNotFitMemory, MemoryPlan, ModelCost};
-use crate::engine::{Lineup, WAVE_EVENTS_MAX};
+use crate::engine::{Lineup, Shares, WAVE_EVENTS_MAX};
+use crate::features::Limits;
 use crate::model::{self, Bundle, LoadOptions, ModelError};
 use std::path::Path;
 use std::sync::Arc;
@@ -91,8 +92,22 @@ pub fn cost(bundle: &Bundle, shadow: Option<&Bundle>) -> ModelCost {
         weights_bytes: bytes(bundle.weights_bytes()),
         scratch_bytes: bytes(bundle.scratch_bytes(WAVE_EVENTS_MAX)),
         shadow_bytes: shadow.map_or(0, all),
-        windows: false,
+        windows: bundle.features().windows() || shadow.is_some_and(|shadow| shadow.features().windows()),
     }
+}
+
+/// What the windows' state is bounded by.
+pub fn window_limits(config: &Config, memory: &MemoryPlan) -> Limits {
+    let lateness_us = config.windows.lateness.map(|lateness| i64::try_from(lateness.duration().as_micros()));
+    Limits {
+        bytes: usize::try_from(memory.windows).unwrap_or(usize::MAX),
+        lateness_us: lateness_us.map(|us| us.unwrap_or(i64::MAX)),
+    }
+}
+
+/// The budgets that the engine keeps to.
+pub fn shares(memory: &MemoryPlan) -> Shares {
+    Shares { index: memory.index, windows: memory.windows }
 }
 
 /// The models in their places, with the shadow's limit.

@@ -8,15 +8,16 @@
 //! | 4 | sinks, sources, admin socket | store: cursors, close |
 
 use super::activation::Activation;
-use super::build::{BuildError, Built, build_to_start, lineup};
+use super::build::{BuildError, Built, build_to_start, lineup, window_limits};
 use super::models;
 use super::notify::Opening;
 use super::tasks;
 use crate::config::{Config, WhenFull};
-use crate::engine::{Courier, Delivery, Engine, Failure, Parts};
+use crate::engine::{Courier, Delivery, Engine, Failure, Parts, Refolded, refold};
+use crate::features::{self, Plan};
 use crate::ingest::{Limits, ListenError};
 use crate::notice;
-use crate::store::{self, Opened, SinkDecl, SinkStart, StoreError};
+use crate::store::{self, Opened, SinkDecl, SinkStart, Store, StoreError};
 use rustix::fs::Mode;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -132,6 +133,10 @@ async fn serve_until_stopped(start: Start<'_>, opened: Opened) -> Result<(), Dae
     let Start { file, config, built, activation, opening, hangup, started } = start;
     let Opened { store, index, writer, .. } = opened;
     let lineup = lineup(&config, Arc::clone(&built.bundle), built.shadow.clone());
+    let refolded = match lineup.plan() {
+        Some(plan) => Some(fold_windows(&store, plan, window_limits(&config, &built.memory))?),
+        None => None,
+    };
     // As at a reload: the first events must not wait for what a first run costs.
     let warming = Arc::clone(&lineup);
     let _ = tokio::task::spawn_blocking(move || warming.warm()).await;
@@ -142,6 +147,7 @@ async fn serve_until_stopped(start: Start<'_>, opened: Opened) -> Result<(), Dae
         lineup: Arc::clone(&lineup),
         courier: Some(courier()),
         keep_payload: config.quarantine.payload,
+        refolded,
     };
     let engine = Arc::new(Engine::start(parts).map_err(DaemonError::Threads)?);
     if let Some(used) = models::at_start(&store, &built.bundle).map_err(DaemonError::Store)? {
@@ -160,6 +166,16 @@ async fn serve_until_stopped(start: Start<'_>, opened: Opened) -> Result<(), Dae
         Ok(closed) => Ok(closed?),
         Err(panic) => Err(DaemonError::Bug(panic.to_string())),
     }
+}
+
+/// What the log keeps of the past that window features need.
+fn fold_windows(store: &Store, plan: &Arc<Plan>, limits: features::Limits) -> Result<Refolded, DaemonError> {
+    let begun = Instant::now();
+    let refolded = refold(store, plan, limits).map_err(DaemonError::Store)?;
+    let kind = notice::WINDOWS_FOLDED.kind;
+    let (events, labels, milliseconds) = (refolded.events, refolded.labels, begun.elapsed().as_millis());
+    tracing::info!(kind, events, labels, milliseconds, "folded the window features out of the log");
+    Ok(refolded)
 }
 
 /// One task that wakes those who wait, from within the runtime. What is under way is bounded by the memory

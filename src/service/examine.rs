@@ -1,7 +1,9 @@
 //! Every fault of a config at once, those of its model and budgets among them.
 
 use super::build::{BuildError, Built, build};
+use super::windows;
 use crate::config::{Config, KeyPlaces, Loaded, MemoryPlan, ModelCost, Origin, Problem, Problems, load_with};
+use crate::features::Plan;
 use crate::model::{MANIFEST_FILE, ModelError};
 use std::io;
 use std::path::Path;
@@ -12,7 +14,7 @@ use std::path::Path;
 /// Every fault that could be found, each with its place.
 pub fn examine(file: &Path) -> Result<(Loaded, Built), Problems> {
     let mut built = None;
-    let loaded = load_with(file, &mut |config, origin| match build(config) {
+    let mut loaded = load_with(file, &mut |config, origin| match build(config) {
         Ok(good) => {
             built = Some(good);
             Vec::new()
@@ -20,10 +22,22 @@ pub fn examine(file: &Path) -> Result<(Loaded, Built), Problems> {
         Err(errors) => errors.iter().flat_map(|error| problems(config, origin, error)).collect(),
     })?;
     match built {
-        Some(built) => Ok((loaded, built)),
+        Some(built) => {
+            if let Some(plan) = plan_of(&built) {
+                let warnings = windows::key_warnings(&loaded.config, &plan, &|key| loaded.origin(key));
+                loaded.warnings.extend(warnings);
+            }
+            Ok((loaded, built))
+        }
         // What kept it from being built has been reported.
         None => Err(Problems(vec![Problem::of_file(file, "the model could not be looked at")])),
     }
+}
+
+/// What the window features of the models need.
+fn plan_of(built: &Built) -> Option<Plan> {
+    let models = std::iter::once(&built.bundle).chain(&built.shadow);
+    Plan::of(&models.map(|model| model.features()).collect::<Vec<_>>())
 }
 
 /// Loads what a config names that was read before.

@@ -124,6 +124,7 @@ impl Snapshot {
         let panics = single(load(&view.engine.counters().panics));
         add("panics", "Events that made the code panic", true, panics);
         beside::families(now.lineup.shadow().map(AsRef::as_ref), &mut add);
+        super::windows::families(view.engine.counters().windows().as_ref(), &mut add);
         let bundle = now.lineup.bundle();
         let manifest = bundle.manifest();
         let model = vec![

@@ -26,6 +26,7 @@ mod source_options;
 mod sources;
 mod status;
 mod tasks;
+mod windows;
 
 pub use build::{BuildError, Built, build};
 pub use daemon::{DaemonError, run};

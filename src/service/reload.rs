@@ -7,7 +7,7 @@
 //! Where a link to a model changed, the models alone are read anew, by the config that is in force.
 
 use super::admin::{InForce, View};
-use super::build::{Built, cost, lineup};
+use super::build::{Built, cost, lineup, shares, window_limits};
 use super::change::Changes;
 use super::daemon::{DaemonError, declarations};
 use super::examine::{anew, examine};
@@ -131,9 +131,9 @@ impl Reload<'_> {
             Ok(mut ready) => {
                 ready.changes.restart.extend(waits);
                 // Before the swap: the first events of a new model must not wait for what a first run costs.
-                let lineup = Arc::clone(&ready.lineup);
-                let is_new = !Arc::ptr_eq(&lineup, &now.lineup);
-                let _ = tokio::task::spawn_blocking(move || is_new.then(|| lineup.warm())).await;
+                if !Arc::ptr_eq(&ready.lineup, &now.lineup) {
+                    self.make_ready(&now, &ready).await?;
+                }
                 self.swap(&now, ready, at).await?
             }
             Err(problems) => {
@@ -145,6 +145,21 @@ impl Reload<'_> {
         // What was read, refused or replaced lay in many pieces.
         drop(tokio::task::spawn_blocking(super::allocator::give_back).await);
         Ok(report)
+    }
+
+    /// Warms a line-up, and folds out of the log what its windows want and is not held yet.
+    async fn make_ready(&self, now: &InForce, ready: &Ready) -> Result<(), DaemonError> {
+        let (lineup, store) = (Arc::clone(&ready.lineup), Arc::clone(&self.view.store));
+        let held = now.lineup.plan().cloned();
+        let limits = window_limits(&ready.config, &ready.memory);
+        let made = tokio::task::spawn_blocking(move || {
+            lineup.warm();
+            lineup.refold(&store, held.as_ref(), limits)
+        });
+        match made.await {
+            Ok(made) => made.map_err(DaemonError::Store),
+            Err(panic) => Err(DaemonError::Bug(panic.to_string())),
+        }
     }
 
     /// Whether what was read can be swapped in beside what stays.
@@ -207,7 +222,7 @@ impl Reload<'_> {
         let view = self.view;
         let mut lines = Vec::new();
         // The engine first: it must know the model before anything is decoded for it.
-        view.engine.swap(Arc::clone(&lineup), memory.index);
+        view.engine.swap(Arc::clone(&lineup), shares(&memory));
         let (bundle, before) = (lineup.bundle(), now.lineup.bundle());
         let mut past = now.past.clone();
         if !Arc::ptr_eq(bundle, before) {

@@ -90,6 +90,7 @@ pub fn status(view: &View) -> Value {
             "history": now.past.json(),
             "before": now.past.before_json(),
         },
+        "windows": view.engine.counters().windows().as_ref().map(super::windows::status),
         "shadow": shadow.map(|shadow| beside::status(shadow)),
         "reloading": view.reloading.load(Relaxed),
         "reload": now.reload.as_ref().map(Report::json),
@@ -203,10 +204,9 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
     }
     lines.extend(now.left_out.iter().map(|why| format!("the shadow model is left out until a reload: {why}")));
     lines.extend(now.lineup.shadow().and_then(|shadow| beside::warning(shadow)));
+    lines.extend(view.engine.counters().windows().iter().flat_map(super::windows::warnings));
     lines.extend(now.reload.iter().flat_map(Report::warnings));
-    lines.extend(
-        now.lineup.bundle().notes().iter().map(|note| format!("model {}: {note}", now.lineup.bundle().label())),
-    );
+    lines.extend(now.lineup.bundle().notes().map(|note| format!("model {}: {note}", now.lineup.bundle().label())));
     lines.extend(super::clock::warnings());
     lines.extend(view.tight.clone());
     if stats.set_aside > 0 {

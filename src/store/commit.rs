@@ -3,6 +3,7 @@
 use super::chunk::Chunk;
 use super::label::Label;
 use super::model_use::ModelUse;
+use super::observation::Observed;
 use super::quarantine::QuarantineEntry;
 use std::sync::Arc;
 
@@ -15,6 +16,12 @@ pub struct Commit {
     pub offsets: Vec<(String, Vec<u8>)>,
     pub quarantine: Vec<QuarantineEntry>,
     pub labels: Vec<Label>,
+    /// What the windows need of the events of this very commit.
+    pub observed: Option<Arc<Observed>>,
+    /// Event time at and before which no window needs anything any more: observations whose watermark it has passed, and
+    /// labels of events before it, may go; with the greatest number all of them. None: it stands where it was told last,
+    /// and where it was not told since the start nothing that a window may need goes.
+    pub horizon_us: Option<i64>,
     /// Quarantine entries to remove.
     pub quarantine_drop: Vec<u64>,
     /// Sink cursors to move in this very commit: name, next sequence. One never moves back.
@@ -31,6 +38,7 @@ impl Commit {
             && self.offsets.is_empty()
             && self.quarantine.is_empty()
             && self.labels.is_empty()
+            && self.observed.as_ref().is_none_or(|observed| observed.rows.is_empty())
             && self.quarantine_drop.is_empty()
             && self.cursors.is_empty()
             && self.models.is_empty()

@@ -31,6 +31,9 @@ pub enum StoreError {
     /// A commit whose records do not follow on what is committed; nothing of it was written.
     #[error("a commit starts at sequence {found}, the log goes on at {expected}")]
     OutOfOrder { found: u64, expected: u64 },
+    /// A commit whose observations or labels have another number of cells than their schema says; nothing was written.
+    #[error("{rows} observations of {width} cells came with {found}")]
+    Cells { found: usize, rows: usize, width: usize },
     /// A name under which no cursor is stored.
     #[error("there is no cursor of a sink {name:?}; there is {}", listed(there))]
     NoSuchCursor { name: String, there: Vec<String> },

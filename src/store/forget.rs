@@ -46,7 +46,7 @@ pub(super) fn changed<T>(
     }
     let _lock = Lock::take(&layout.lock(), holder)?;
     let mut recovery = Recovery::default();
-    let Recovered { medium, mut state, folded } =
+    let Recovered { medium, mut state, folded, .. } =
         recover::recover(&layout, &Options::new(dir), &mut recovery, &mut Laps::start())?;
     state.format = state::FORMAT;
     state.next = state.next.max(folded.next);

@@ -5,7 +5,7 @@
 //! ```text
 //!  0  3  magic  F5 76 64
 //!  3  1  kind   'L' log chunk, 'O' source offset, 'C' sink cursor, 'Q' quarantine part, 'M' meta,
-//!              'B' labels
+//!              'X' observations, 'D' labels, 'B' labels of a store up to format 2
 //!  4  1  version of this layout and of the body's: 1
 //!  5  1  flags  bit 0: the body is an lz4 block after its raw length (u16)
 //!  6  2  length of what follows the header, bytes
@@ -39,7 +39,10 @@ pub enum Kind {
     Cursor,
     Quarantine,
     Meta,
+    Observation,
     Label,
+    /// Of a store up to format 2.
+    OldLabel,
 }
 
 impl Kind {
@@ -50,14 +53,24 @@ impl Kind {
             Self::Cursor => b'C',
             Self::Quarantine => b'Q',
             Self::Meta => b'M',
-            Self::Label => b'B',
+            Self::Observation => b'X',
+            Self::Label => b'D',
+            Self::OldLabel => b'B',
         }
     }
 
     fn of(tag: u8) -> Option<Self> {
-        [Self::Log, Self::Offset, Self::Cursor, Self::Quarantine, Self::Meta, Self::Label]
-            .into_iter()
-            .find(|kind| kind.tag() == tag)
+        const ALL: [Kind; 8] = [
+            Kind::Log,
+            Kind::Offset,
+            Kind::Cursor,
+            Kind::Quarantine,
+            Kind::Meta,
+            Kind::Observation,
+            Kind::Label,
+            Kind::OldLabel,
+        ];
+        ALL.into_iter().find(|kind| kind.tag() == tag)
     }
 }
 

@@ -9,11 +9,12 @@ use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::history;
 use super::keys;
-use super::label;
+use super::label::{Label, LabelChunk};
 use super::layout::{self, Layout};
 use super::lock::Lock;
 use super::medium::{self, Medium};
 use super::model_use::ModelUse;
+use super::observed;
 use super::quarantine::{QuarantineEntry, QuarantineInfo};
 use super::record::Record;
 use super::salvage;
@@ -49,6 +50,12 @@ pub struct Report {
     pub quarantine: Vec<QuarantineInfo>,
     /// Labels kept.
     pub labels: u64,
+    /// Those of them whose event is not known yet.
+    pub labels_pending: u64,
+    /// Observations kept for the windows.
+    pub observations: u64,
+    /// Least event time among them, microseconds since 1970.
+    pub observations_since_us: Option<i64>,
     /// Damaged stores set aside by earlier starts.
     pub set_aside: u64,
     /// Sequences that were lost and reported by earlier starts.
@@ -194,6 +201,20 @@ impl Inspector {
         shared::quarantine_get(medium, sequence)
     }
 
+    /// Hands out the labels kept, in the order in which they came.
+    ///
+    /// # Errors
+    /// When the copy cannot be read.
+    pub fn each_label(&self, mut each: impl FnMut(&Label)) -> Result<(), StoreError> {
+        let Some(medium) = &self.medium else { return Ok(()) };
+        for entry in medium.scan(keys::LABEL, &[keys::LABEL]) {
+            let (_, value) = entry?;
+            let chunk = LabelChunk::of_value(&value);
+            chunk.iter().flat_map(|chunk| &chunk.labels).for_each(&mut each);
+        }
+        Ok(())
+    }
+
     /// Which model was in use when, ascending.
     ///
     /// # Errors
@@ -235,12 +256,23 @@ impl Inspector {
         dir: &Path,
     ) -> Result<(), StoreError> {
         let mut known = None;
-        for family in [keys::CURSOR, keys::LOG, keys::META, keys::OFFSET, keys::QUARANTINE, keys::LABEL] {
+        let mut next_observation = None;
+        for family in
+            [keys::CURSOR, keys::LOG, keys::META, keys::OFFSET, keys::QUARANTINE, keys::LABEL, keys::OBSERVATION]
+        {
             for entry in medium.scan(family, &[family]) {
                 let (key, value) = entry?;
                 report.live_bytes += value.len() as u64;
                 if !check_value(&key, &value, report, gaps, &mut known) {
                     report.damage.push(format!("the value of the key {:02x?} is damaged", &key[..]));
+                }
+                if let Some(head) = observed::head(&key, &value) {
+                    let number = next_observation.get_or_insert(head.number);
+                    if *number != head.number {
+                        let (first, missing) = (head.first, head.number.abs_diff(*number));
+                        report.damage.push(format!("{missing} observations before that of {first} are missing"));
+                    }
+                    *number = head.number.saturating_add(u64::from(head.count));
                 }
             }
         }
@@ -298,11 +330,19 @@ fn check_value(
         }
         Some(&keys::QUARANTINE) => body(Kind::Quarantine).is_some(),
         Some(&keys::LABEL) => {
-            body(Kind::Label).and_then(|body| label::decode(&body).ok()).is_some_and(|(_, labels)| {
-                report.labels += labels.len() as u64;
+            LabelChunk::of_value(value).filter(|chunk| key == keys::label(chunk.number)).is_some_and(|chunk| {
+                report.labels += chunk.labels.len() as u64;
+                let pending = chunk.labels.iter().filter(|label| !chunk.is_old && label.sequence.is_none());
+                report.labels_pending += pending.count() as u64;
                 true
             })
         }
+        Some(&keys::OBSERVATION) => observed::decode(key, value, None).is_some_and(|chunk| {
+            report.observations += chunk.rows.len() as u64;
+            let earliest = chunk.rows.iter().map(|row| row.time_us).min();
+            report.observations_since_us = report.observations_since_us.into_iter().chain(earliest).min();
+            true
+        }),
         _ => body(Kind::Meta).is_some_and(|body| match state::meta_name(&body) {
             Ok(state::STATE) => {
                 *known = State::decode(&body).ok();

@@ -8,6 +8,7 @@
 //! q <sequence, u64 BE> <part, u16 BE>   quarantine
 //! v <first sequence, u64 BE>            log chunk (verdicts)
 //! w <first number, u64 BE>              label chunk
+//! x <first sequence, u64 BE>            observations
 //! ```
 //!
 //! The log engine keeps up to 16 neighbours in a page and rewrites the page after ten changes to it. The small
@@ -21,6 +22,7 @@ pub const OFFSET: u8 = b'o';
 pub const FILLER: u8 = b'p';
 pub const QUARANTINE: u8 = b'q';
 pub const LABEL: u8 = b'w';
+pub const OBSERVATION: u8 = b'x';
 
 /// Fillers: enough that the page of the small values splits off and is never merged again.
 pub const FILLERS: u8 = 32;
@@ -42,6 +44,20 @@ pub fn label(first: u64) -> [u8; 9] {
     let mut key = [LABEL; 9];
     key[1..].copy_from_slice(&first.to_be_bytes());
     key
+}
+
+pub fn observation(first: u64) -> [u8; 9] {
+    let mut key = [OBSERVATION; 9];
+    key[1..].copy_from_slice(&first.to_be_bytes());
+    key
+}
+
+/// The first sequence in a key of observations.
+pub fn observation_first(key: &[u8]) -> Option<u64> {
+    match key.split_first() {
+        Some((&OBSERVATION, rest)) => Some(u64::from_be_bytes(rest.try_into().ok()?)),
+        _ => None,
+    }
 }
 
 /// The first sequence in a log key.

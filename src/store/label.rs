@@ -1,26 +1,46 @@
-//! Labels: what became known later of an event. They are kept for as long as the dedup window is, for the
-//! window features to be folded from.
+//! Labels: what became known later of an event, and how a chunk of them is laid out.
 //!
-//! # Layout
-//!
-//! Chunks of labels under the key family `w`, numbered in the order of their commits:
+//! # Layout of a chunk's body (kind `D`; the frame around it is [`super::frame`]'s)
 //!
 //! ```text
-//! chunk   first number varint, count varint, then each
-//! label   source bytes, id bytes, key flag u8 and bytes, time signed (us since 1970), value f64,
-//!         log time varint (ms)
+//! number    varint  of the first label; numbers go up in the order of the commits, and may be left out
+//! count     varint  labels
+//! held      signed  the horizon of the windows must have passed this time before the chunk goes, microseconds since
+//!                   1970; the least number where no window holds it
+//! schemas   varint  count, then each: see [`super::schema`]
+//! labels    count × label, to the end
 //! ```
 //!
-//! Of two labels of one event the later counts.
+//! A label:
+//!
+//! ```text
+//! flags     u8      bit 0 has a key;  bit 1 its event is known;  bit 2 has the event's time;  bit 3 has cells;
+//!                   bit 4 some of them are missing
+//! source    bytes   varint length, then the text
+//! id        bytes
+//! key       bytes                                 (if bit 0)
+//! identity  u64     fingerprint of (source, id), little-endian
+//! sequence  varint  of the event's verdict        (if bit 1)
+//! event     signed  the event's time, microseconds since 1970   (if bit 2)
+//! time      signed  microseconds since 1970
+//! value     f64     little-endian
+//! log time  varint  milliseconds
+//! schema    varint  index, then the cells         (if bit 3)
+//! ```
+//!
+//! Stores up to format 2 have chunks of kind `B`: number, count, then each label as source, id, key flag (u8), key (also
+//! without the flag), time, value, log time. They are read, never written.
 
 use super::codec::{Malformed, Reader, put_bytes, put_signed, put_varint};
 use super::frame::{self, BODY_BYTES_MAX, Kind};
-use super::keys;
-use super::writer::ENTRY_OVERHEAD;
-use std::collections::VecDeque;
+use super::record::{KEY_BYTES_MAX, NAME_BYTES_MAX};
+use super::schema::{CELLS_BYTES_MAX, COLUMNS_MAX, NAMES_BYTES_MAX, Schema};
+use std::sync::Arc;
 
-/// Room for a chunk's head.
-const HEAD_BYTES: usize = 20;
+/// Longest head of a chunk apart from the schemas, bytes.
+const HEAD_BYTES_MAX: usize = 10 + 3 + 10 + 3;
+/// `held` of what no window holds.
+pub const UNHELD: i64 = i64::MIN;
 
 /// What became known of an event.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,179 +50,226 @@ pub struct Label {
     pub id: String,
     /// The event's key, where the label carries it.
     pub key: Option<String>,
+    /// Fingerprint of (source, id), see [`crate::event::identity_fingerprint`].
+    pub identity: u64,
+    /// Of the event's verdict. None: the event is not known yet.
+    pub sequence: Option<u64>,
+    /// The event's time, where it is known, microseconds since 1970. Such a label is kept for as long as a window may
+    /// hold its event; one without for as long as the dedup window is.
+    pub event_us: Option<i64>,
     /// When it became known, microseconds since 1970.
     pub time_us: i64,
     pub value: f64,
     /// Log time of its commit, milliseconds.
     pub log_ms: u64,
+    /// What the cells are, where there are any.
+    pub schema: Option<Arc<Schema>>,
+    /// The cells of the event's observation, one a column.
+    pub cells: Vec<u64>,
 }
 
-fn put(out: &mut Vec<u8>, label: &Label) {
-    put_bytes(out, label.source.as_bytes());
-    put_bytes(out, label.id.as_bytes());
-    out.push(u8::from(label.key.is_some()));
-    put_bytes(out, label.key.as_deref().unwrap_or_default().as_bytes());
-    put_signed(out, label.time_us);
-    out.extend_from_slice(&label.value.to_le_bytes());
-    put_varint(out, label.log_ms);
+const HAS_KEY: u8 = 1;
+const HAS_SEQUENCE: u8 = 1 << 1;
+const HAS_EVENT: u8 = 1 << 2;
+const HAS_CELLS: u8 = 1 << 3;
+const MISSING: u8 = 1 << 4;
+
+/// A chunk that is being filled.
+#[derive(Clone, Debug, Default)]
+pub struct Filling {
+    pub number: u64,
+    pub count: u64,
+    pub held_us: Option<i64>,
+    schemas: Vec<Arc<Schema>>,
+    schema_bytes: usize,
+    labels: Vec<u8>,
 }
 
-/// The first number and the labels of a chunk.
-pub fn decode(body: &[u8]) -> Result<(u64, Vec<Label>), Malformed> {
-    let mut reader = Reader::new(body);
-    let first = reader.varint()?;
-    let count = reader.varint()?;
-    let mut labels = Vec::new();
-    for _ in 0..count {
-        let source = reader.text()?.to_owned();
-        let id = reader.text()?.to_owned();
-        let has_key = reader.byte()? != 0;
-        let key = reader.text()?.to_owned();
-        let time_us = reader.signed()?;
-        let value = f64::from_le_bytes(*reader.array()?);
-        let log_ms = reader.varint()?;
-        labels.push(Label { source, id, key: has_key.then_some(key), time_us, value, log_ms });
+impl Filling {
+    pub fn new(number: u64, held_us: Option<i64>) -> Self {
+        Self { number, held_us, ..Self::default() }
     }
-    Ok((first, labels))
-}
 
-/// One chunk as the writer knows it.
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    first: u64,
-    count: u64,
-    log_ms: u64,
-    bytes: u64,
-}
+    /// Bytes of its labels.
+    pub fn label_bytes(&self) -> usize {
+        self.labels.len()
+    }
 
-/// The label chunks there are, oldest first.
-#[derive(Debug, Default)]
-pub struct LabelLog {
-    chunks: VecDeque<Known>,
-    next: u64,
-    count: u64,
-    bytes: u64,
-}
-
-impl LabelLog {
-    /// Takes note of a stored chunk; they come in the order of their keys. False where it is damaged.
-    pub fn note(&mut self, value: &[u8]) -> bool {
-        let Some((first, labels)) = frame::unwrap(Kind::Label, value).ok().and_then(|framed| decode(&framed.body).ok())
-        else {
+    /// Whether the label went in; if not, the chunk is full and nothing changed.
+    pub fn append(&mut self, label: &Label) -> bool {
+        let before = (self.schemas.len(), self.schema_bytes, self.labels.len());
+        let schema = label.schema.as_ref().map(|schema| (self.schema(schema), schema));
+        let some_missing = label.schema.as_ref().is_some_and(|schema| schema.is_any_missing(&label.cells));
+        let out = &mut self.labels;
+        let flag = |on: bool, bit: u8| if on { bit } else { 0 };
+        out.push(
+            flag(label.key.is_some(), HAS_KEY)
+                | flag(label.sequence.is_some(), HAS_SEQUENCE)
+                | flag(label.event_us.is_some(), HAS_EVENT)
+                | flag(schema.is_some(), HAS_CELLS)
+                | flag(some_missing, MISSING),
+        );
+        put_bytes(out, label.source.as_bytes());
+        put_bytes(out, label.id.as_bytes());
+        if let Some(key) = &label.key {
+            put_bytes(out, key.as_bytes());
+        }
+        out.extend_from_slice(&label.identity.to_le_bytes());
+        if let Some(sequence) = label.sequence {
+            put_varint(out, sequence);
+        }
+        if let Some(event_us) = label.event_us {
+            put_signed(out, event_us);
+        }
+        put_signed(out, label.time_us);
+        out.extend_from_slice(&label.value.to_le_bytes());
+        put_varint(out, label.log_ms);
+        if let Some((index, schema)) = schema {
+            put_varint(out, index as u64);
+            schema.put_cells(out, &label.cells, some_missing);
+        }
+        if HEAD_BYTES_MAX + self.schema_bytes + self.labels.len() > BODY_BYTES_MAX {
+            self.schemas.truncate(before.0);
+            self.schema_bytes = before.1;
+            self.labels.truncate(before.2);
             return false;
-        };
-        let (count, log_ms) = (labels.len() as u64, labels.last().map_or(0, |label| label.log_ms));
-        self.push(Known { first, count, log_ms, bytes: value.len() as u64 + ENTRY_OVERHEAD });
+        }
+        self.count += 1;
         true
     }
 
-    /// Keys and values of new labels.
-    pub fn append(&mut self, labels: &[Label], commit: u64) -> Vec<([u8; 9], Vec<u8>)> {
-        let mut out = Vec::new();
-        let mut bodies: Vec<(u64, Vec<u8>, u64)> = Vec::new();
-        let mut one = Vec::new();
-        for label in labels {
-            one.clear();
-            put(&mut one, label);
-            match bodies.last_mut() {
-                Some((count, body, log_ms)) if HEAD_BYTES + body.len() + one.len() <= BODY_BYTES_MAX => {
-                    *count += 1;
-                    body.extend_from_slice(&one);
-                    *log_ms = label.log_ms;
-                }
-                _ => bodies.push((1, one.clone(), label.log_ms)),
-            }
+    /// The index of a schema, added where it is new.
+    fn schema(&mut self, schema: &Arc<Schema>) -> usize {
+        if let Some(index) = self.schemas.iter().position(|known| Arc::ptr_eq(known, schema) || known == schema) {
+            return index;
         }
-        for (count, rest, log_ms) in bodies {
-            let mut body = Vec::with_capacity(HEAD_BYTES + rest.len());
-            put_varint(&mut body, self.next);
-            put_varint(&mut body, count);
-            body.extend_from_slice(&rest);
-            let value = frame::wrap(Kind::Label, commit, &body);
-            let bytes = value.len() as u64 + ENTRY_OVERHEAD;
-            out.push((keys::label(self.next), value));
-            self.push(Known { first: self.next, count, log_ms, bytes });
-        }
+        let mut bytes = Vec::new();
+        schema.put(&mut bytes);
+        self.schema_bytes += bytes.len();
+        self.schemas.push(Arc::clone(schema));
+        self.schemas.len() - 1
+    }
+
+    /// The body as it is stored.
+    pub fn body(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(HEAD_BYTES_MAX + self.schema_bytes + self.labels.len());
+        put_varint(&mut out, self.number);
+        put_varint(&mut out, self.count);
+        put_signed(&mut out, self.held_us.unwrap_or(UNHELD));
+        put_varint(&mut out, self.schemas.len() as u64);
+        self.schemas.iter().for_each(|schema| schema.put(&mut out));
+        out.extend_from_slice(&self.labels);
         out
     }
+}
 
-    fn push(&mut self, chunk: Known) {
-        self.count += chunk.count;
-        self.bytes += chunk.bytes;
-        self.next = self.next.max(chunk.first.saturating_add(chunk.count));
-        self.chunks.push_back(chunk);
+/// A chunk of labels read back.
+#[derive(Debug)]
+pub struct LabelChunk {
+    pub number: u64,
+    pub held_us: Option<i64>,
+    pub labels: Vec<Label>,
+    /// Of a store up to format 2: no label says whether its event is known, or its fingerprint.
+    pub is_old: bool,
+}
+
+impl LabelChunk {
+    /// A chunk as its value says.
+    pub fn of_value(value: &[u8]) -> Option<Self> {
+        let framed = frame::unwrap_prefix(value).ok().filter(|framed| framed.stored == value.len())?;
+        Self::decode(framed.kind, &framed.body).ok()
     }
 
-    /// Lets the oldest chunk go, if all of it is older than `floor_ms`: its key and bytes.
-    pub fn trim(&mut self, floor_ms: u64) -> Option<([u8; 9], u64)> {
-        let oldest = self.chunks.front().filter(|chunk| chunk.log_ms < floor_ms)?;
-        let gone = (keys::label(oldest.first), oldest.bytes);
-        self.count -= oldest.count;
-        self.bytes -= oldest.bytes;
-        self.chunks.pop_front();
-        Some(gone)
+    /// Takes a body of this kind apart.
+    pub fn decode(kind: Kind, body: &[u8]) -> Result<Self, Malformed> {
+        match kind {
+            Kind::Label => Self::new(body),
+            Kind::OldLabel => Self::old(body),
+            _ => Err(Malformed("a chunk of labels")),
+        }
     }
 
-    /// Labels kept.
-    pub fn count(&self) -> u64 {
-        self.count
+    fn new(body: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(body);
+        let (number, count) = (reader.varint()?, reader.varint()?);
+        let held_us = Some(reader.signed()?).filter(|held_us| *held_us != UNHELD);
+        let mut schemas: Vec<Arc<Schema>> = Vec::new();
+        for _ in 0..reader.varint()? {
+            schemas.push(Schema::read(&mut reader, None)?);
+        }
+        let mut labels = Vec::new();
+        for _ in 0..count {
+            labels.push(label(&mut reader, &schemas)?);
+        }
+        if !reader.rest().is_empty() {
+            return Err(Malformed("the end of the chunk after its last label"));
+        }
+        Ok(Self { number, held_us, labels, is_old: false })
     }
 
-    /// Bytes of their values.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
+    fn old(body: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(body);
+        let (number, count) = (reader.varint()?, reader.varint()?);
+        let mut labels = Vec::new();
+        for _ in 0..count {
+            let (source, id) = (reader.text()?.to_owned(), reader.text()?.to_owned());
+            let has_key = reader.byte()? != 0;
+            let key = Some(reader.text()?.to_owned()).filter(|_| has_key);
+            let time_us = reader.signed()?;
+            let value = f64::from_le_bytes(*reader.array()?);
+            let log_ms = reader.varint()?;
+            let (sequence, event_us, schema, cells) = (None, None, None, Vec::new());
+            labels.push(Label {
+                source,
+                id,
+                key,
+                identity: 0,
+                sequence,
+                event_us,
+                time_us,
+                value,
+                log_ms,
+                schema,
+                cells,
+            });
+        }
+        Ok(Self { number, held_us: None, labels, is_old: true })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn label(n: u64, text: usize) -> Label {
-        Label {
-            source: "pos".to_owned(),
-            id: format!("{n}{}", "x".repeat(text)),
-            key: n.is_multiple_of(2).then(|| "k".repeat(text)),
-            time_us: -5,
-            value: 0.5,
-            log_ms: n,
-        }
+fn label(reader: &mut Reader<'_>, schemas: &[Arc<Schema>]) -> Result<Label, Malformed> {
+    let flags = reader.byte()?;
+    if flags >= MISSING << 1 {
+        return Err(Malformed("known flags of a label"));
     }
-
-    proptest! {
-        #[test]
-        fn labels_come_back_as_they_were_whatever_their_number(texts in prop::collection::vec(0..512usize, 0..60)) {
-            let labels: Vec<_> = texts.iter().zip(0..).map(|(text, n)| label(n, *text)).collect();
-            let mut log = LabelLog::default();
-            let values = log.append(&labels, 1);
-            let mut found = Vec::new();
-            let mut again = LabelLog::default();
-            for (key, value) in &values {
-                prop_assert!(value.len() <= frame::STORED_BYTES_MAX);
-                prop_assert!(again.note(value));
-                let (first, some) = decode(&frame::unwrap(Kind::Label, value).unwrap().body).unwrap();
-                prop_assert_eq!(*key, keys::label(first));
-                found.extend(some);
-            }
-            prop_assert_eq!(&found, &labels);
-            prop_assert_eq!((again.next, again.bytes(), again.count()), (log.next, log.bytes(), labels.len() as u64));
-        }
-
-        #[test]
-        fn any_bytes_are_labels_or_an_error(body in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = decode(&body);
-        }
+    let has = |bit: u8| flags & bit != 0;
+    let (source, id) = (reader.text()?.to_owned(), reader.text()?.to_owned());
+    let key = if has(HAS_KEY) { Some(reader.text()?.to_owned()) } else { None };
+    let identity = u64::from_le_bytes(*reader.array()?);
+    let sequence = if has(HAS_SEQUENCE) { Some(reader.varint()?) } else { None };
+    let event_us = if has(HAS_EVENT) { Some(reader.signed()?) } else { None };
+    let time_us = reader.signed()?;
+    let value = f64::from_le_bytes(*reader.array()?);
+    let log_ms = reader.varint()?;
+    let mut cells = Vec::new();
+    let mut schema = None;
+    if has(HAS_CELLS) {
+        let index = usize::try_from(reader.varint()?).unwrap_or(usize::MAX);
+        let known = schemas.get(index).ok_or(Malformed("the index of a schema"))?;
+        known.read_cells(reader, has(MISSING), &mut cells)?;
+        schema = Some(Arc::clone(known));
     }
-
-    #[test]
-    fn only_what_is_old_as_a_whole_goes() {
-        let mut log = LabelLog::default();
-        log.append(&[label(10, 1), label(20, 1)], 1);
-        log.append(&[label(30, 1)], 2);
-        assert!(log.trim(20).is_none());
-        assert_eq!(log.trim(21).map(|(key, _)| key), Some(keys::label(0)));
-        assert!(log.trim(21).is_none());
-        assert_eq!(log.count(), 1);
-    }
+    Ok(Label { source, id, key, identity, sequence, event_us, time_us, value, log_ms, schema, cells })
 }
+
+/// The longest texts, schema and cells: one always fits.
+const _: () = assert!(
+    HEAD_BYTES_MAX
+        + (2 + NAMES_BYTES_MAX + 3 * COLUMNS_MAX)
+        + 2 * (2 + NAME_BYTES_MAX)
+        + 2
+        + KEY_BYTES_MAX
+        + 60
+        + CELLS_BYTES_MAX
+        <= BODY_BYTES_MAX
+);

@@ -6,7 +6,7 @@ use super::frame::{self, Kind};
 use super::history::History;
 use super::index::Index;
 use super::keys;
-use super::label::LabelLog;
+use super::label_log::LabelLog;
 use super::layout::{self, Layout};
 use super::lock::Lock;
 use super::medium::{Batch, Medium};
@@ -67,7 +67,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     let layout = Layout::new(&options.dir);
     layout::make_dir(&layout.dir)?;
     let lock = Lock::take(&layout.lock(), &options.instance)?;
-    let Recovered { medium, mut state, folded } = recover::recover(&layout, options, recovery, laps)?;
+    let Recovered { medium, mut state, folded, observed } = recover::recover(&layout, options, recovery, laps)?;
     let gaps = recover::read_gaps(&medium)?;
     let lost: u64 = gaps.iter().map(|(from, to)| to - from).sum();
     if recovery.salvaged_to.is_some() {
@@ -87,7 +87,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     let history = History::open(&medium)?;
     let figures = Figures::default();
     let quarantine_bytes: u64 = quarantined.iter().map(|entry| entry.2).sum();
-    let live = folded.live + quarantine_bytes + labels.bytes() + history.bytes();
+    let live = folded.live + quarantine_bytes + labels.bytes() + observed.list.bytes() + history.bytes();
     for (figure, value) in [
         (&figures.quarantine_entries, quarantined.len() as u64),
         (&figures.quarantine_bytes, quarantine_bytes),
@@ -95,6 +95,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
         (&figures.set_aside, salvage::count(&layout)),
         (&figures.log_floor, state.log_floor),
         (&figures.labels, labels.count()),
+        (&figures.labels_pending, labels.pending()),
         (&figures.window_floor, folded.index.floor().max(state.disk_floor)),
     ] {
         figure.store(value, Ordering::Relaxed);
@@ -115,6 +116,8 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     let store = Arc::new(Store {
         seed: state.seed,
         tail: Mutex::new(folded.tail),
+        observed: Mutex::new(observed.list),
+        last_observed: Mutex::default(),
         committed: tokio::sync::watch::Sender::new(state.next),
         sinks,
         figures,
@@ -140,6 +143,8 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
         quarantined,
         quarantine_budget: options.quarantine_bytes,
         labels,
+        observations: observed.log,
+        newest_us: observed.newest_us,
         history,
         when_full: options.when_full,
         state_age: 0,
@@ -157,8 +162,8 @@ fn read_labels(medium: &Medium) -> Result<(LabelLog, u64), StoreError> {
     let mut labels = LabelLog::default();
     let mut damaged = 0;
     for entry in medium.scan(keys::LABEL, &[keys::LABEL]) {
-        let (_, value) = entry?;
-        damaged += u64::from(!labels.note(&value));
+        let (key, value) = entry?;
+        damaged += u64::from(!labels.note(&key, &value));
     }
     Ok((labels, damaged))
 }

@@ -7,6 +7,7 @@ use super::frame::{self, Kind};
 use super::keys;
 use super::layout::{self, Layout};
 use super::medium::Medium;
+use super::observed;
 use super::options::Options;
 use super::salvage;
 use super::scan;
@@ -22,6 +23,7 @@ pub struct Recovered {
     pub medium: Medium,
     pub state: State,
     pub folded: Folded,
+    pub observed: observed::Found,
 }
 
 /// Times the phases of an open, and knows how far it came.
@@ -112,8 +114,12 @@ fn rebuild(
     laps: &mut Laps,
 ) -> Result<Option<Medium>, StoreError> {
     laps.engine = true;
-    let salvage::Salvaged { medium, known_lost } = salvage::run(layout, options, damaged)?;
-    recovery.lost_now = known_lost;
+    let salvage::Salvaged { medium, known_lost, observations_lost } = salvage::run(layout, options, damaged)?;
+    (recovery.lost_now, recovery.observations_lost_now) = (known_lost, observations_lost);
+    if observations_lost > 0 {
+        let kind = notice::OBSERVATIONS_LOST.kind;
+        tracing::error!(kind, lost = observations_lost, "observations that windows are folded from are missing");
+    }
     recovery.salvaged_to = Some(damaged.to_owned());
     Ok(medium)
 }
@@ -148,13 +154,13 @@ fn read(
             }
             Some(state) => state,
         };
-        let folded = fold(&medium, options, &state, recovery)?;
+        let (folded, observed) = fold_both(&medium, options, &state, recovery)?;
         let gaps = read_gaps(&medium)?;
         // What a sink has confirmed was durable: sequences below a cursor are never given again.
         let cursors = read_cursors(&medium)?.into_iter().map(|(_, next)| next).max().unwrap_or(0);
-        Ok(Ok((state, folded, gaps, cursors)))
+        Ok(Ok((state, folded, observed, gaps, cursors)))
     });
-    let (state, folded, gaps, cursors) = match read {
+    let (state, folded, observed, gaps, cursors) = match read {
         Ok(Ok(read)) => read,
         Ok(Err(loss)) => return Ok(Err(loss)),
         Err(StoreError::Engine { message, .. }) => return Ok(Err(message)),
@@ -165,13 +171,39 @@ fn read(
     if let Some((from, to)) = folded.gaps.iter().find(|gap| !is_known(gap)) {
         return Ok(Err(format!("sequences {from} to {} are missing", to - 1)));
     }
+    if observed.damaged > 0 || observed.missing > 0 {
+        return Ok(Err(format!(
+            "{} observations are missing, {} chunks of them are damaged",
+            observed.missing, observed.damaged
+        )));
+    }
     let next = folded.next.max(state.next);
     match tip.map_or(0, |tip| tip.next).max(cursors) {
         durable if durable > next => {
             Ok(Err(format!("the log ends before sequence {next}, it was durable before {durable}")))
         }
-        _ => Ok(Ok(Recovered { medium, state, folded })),
+        _ => Ok(Ok(Recovered { medium, state, folded, observed })),
     }
+}
+
+/// Folds the log and, beside it, lists the observations.
+fn fold_both(
+    medium: &Medium,
+    options: &Options,
+    state: &State,
+    recovery: &mut Recovery,
+) -> Result<(Folded, observed::Found), StoreError> {
+    std::thread::scope(|scope| {
+        let listing = scope.spawn(|| observed::read(medium));
+        let folded = fold(medium, options, state, recovery)?;
+        let observed = listing.join().unwrap_or_else(|_| {
+            Err(StoreError::Engine {
+                what: "read the observations",
+                message: String::from("the reading thread panicked"),
+            })
+        })?;
+        Ok((folded, observed))
+    })
 }
 
 /// The stored cursors: name, next sequence.

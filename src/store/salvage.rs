@@ -18,9 +18,10 @@ use super::chunk::Chunk;
 use super::error::StoreError;
 use super::frame::{self, Framed, Kind};
 use super::keys;
-use super::label;
+use super::label::LabelChunk;
 use super::layout::{self, Layout};
 use super::medium::{Batch, Medium};
+use super::observation::{Filling, Head, ObservationChunk};
 use super::options::Options;
 use super::quarantine;
 use super::record::NewRecord;
@@ -47,7 +48,9 @@ pub struct Found {
     small: BTreeMap<Vec<u8>, SmallValue>,
     quarantine: BTreeMap<(u64, u16), Value>,
     /// Label chunks by first number.
-    labels: BTreeMap<u64, Value>,
+    labels: BTreeMap<u64, SmallValue>,
+    /// Chunks of observations by first sequence.
+    observations: BTreeMap<u64, Value>,
     /// Where the log ended when each generation opened it, as far as known.
     openings: BTreeMap<u64, u64>,
 }
@@ -73,9 +76,18 @@ impl Found {
                 }
                 return;
             }
-            Kind::Label => {
-                if let Ok((first, _)) = label::decode(&body) {
-                    let slot = self.labels.entry(first).or_default();
+            Kind::Label | Kind::OldLabel => {
+                if let Ok(chunk) = LabelChunk::decode(kind, &body) {
+                    let slot = self.labels.entry(chunk.number).or_insert((0, kind, Box::default()));
+                    if commit >= slot.0 {
+                        *slot = (commit, kind, body);
+                    }
+                }
+                return;
+            }
+            Kind::Observation => {
+                if let Ok(chunk) = ObservationChunk::decode(&body) {
+                    let slot = self.observations.entry(chunk.first).or_default();
                     if commit >= slot.0 {
                         *slot = (commit, body);
                     }
@@ -105,9 +117,7 @@ impl Found {
         newest.sort_by_key(|((_, count), (commit, _))| std::cmp::Reverse((*commit, *count)));
         let mut taken: BTreeMap<u64, (u64, &[u8])> = BTreeMap::new();
         for (&(first, count), (commit, body)) in newest {
-            // What an earlier start left unfinished behind the log's end of then is void.
-            let openings = self.openings.iter().filter(|(generation, _)| commit >> 40 < **generation);
-            let end = openings.map(|(_, next)| *next).fold(first + count, u64::min);
+            let end = self.end(*commit).min(first + count);
             let mut from = first.max(floor);
             while from < end {
                 if let Some((_, (covered, _))) = taken.range(..=from).next_back().filter(|(_, (to, _))| *to > from) {
@@ -120,6 +130,12 @@ impl Found {
             }
         }
         taken.into_iter().map(|(from, (to, body))| (from, to, body)).collect()
+    }
+
+    /// Where the log ended that a commit was made for: what an earlier start left unfinished behind that is void.
+    fn end(&self, commit: u64) -> u64 {
+        let openings = self.openings.iter().filter(|(generation, _)| commit >> 40 < **generation);
+        openings.map(|(_, next)| *next).fold(u64::MAX, u64::min)
     }
 
     /// The greatest cursor.
@@ -173,6 +189,8 @@ pub struct Salvaged {
     pub medium: Option<Medium>,
     /// Sequences whose loss was known before.
     pub known_lost: u64,
+    /// Observations that are missing between those found.
+    pub observations_lost: u64,
 }
 
 /// Builds the new store and puts it in the place of the old one.
@@ -185,14 +203,14 @@ pub fn run(layout: &Layout, options: &Options, damaged: &Path) -> Result<Salvage
         }
     }
     let new = layout.dir.join("store.new");
-    let mut salvaged = Salvaged { medium: None, known_lost: 0 };
+    let mut salvaged = Salvaged { medium: None, known_lost: 0, observations_lost: 0 };
     if !(moved.exists() && new.exists()) {
         if new.exists() {
             fs::remove_dir_all(&new).map_err(|error| StoreError::io("remove", &new, &error))?;
         }
         layout::prepare(&Layout { store: "store.new", ..layout.clone() })?;
         let medium = Medium::open(&new, options.cache_bytes, options.on_stuck)?;
-        salvaged.known_lost = write_all(&medium, &found, Tip::read(&layout.tip()))?;
+        (salvaged.known_lost, salvaged.observations_lost) = write_all(&medium, &found, Tip::read(&layout.tip()))?;
         // Kept open over the renames: the engine's lock on its file may outlive a drop for a while.
         salvaged.medium = Some(medium);
         layout::write_segments(layout, &[])?;
@@ -211,8 +229,8 @@ pub fn run(layout: &Layout, options: &Options, damaged: &Path) -> Result<Salvage
     Ok(salvaged)
 }
 
-/// Writes everything found; gives the number of sequences whose loss was known before.
-fn write_all(medium: &Medium, found: &Found, tip: Option<Tip>) -> Result<u64, StoreError> {
+/// Writes everything found; gives the number of sequences whose loss was known before, and of observations missing.
+fn write_all(medium: &Medium, found: &Found, tip: Option<Tip>) -> Result<(u64, u64), StoreError> {
     let known = found.state();
     let floor = known.map_or(1, |state| state.log_floor).max(1);
     let mut commit = found.small.values().map(|value| value.0).chain(found.chunks.values().map(|value| value.0)).max();
@@ -245,9 +263,10 @@ fn write_all(medium: &Medium, found: &Found, tip: Option<Tip>) -> Result<u64, St
             batch.put(&keys::quarantine(*sequence, *part), frame::wrap(Kind::Quarantine, *commit, body))?;
         }
     }
-    for (first, (commit, body)) in &found.labels {
-        batch.put(&keys::label(*first), frame::wrap(Kind::Label, *commit, body))?;
+    for (number, (commit, kind, body)) in &found.labels {
+        batch.put(&keys::label(*number), frame::wrap(*kind, *commit, body))?;
     }
+    let missing = write_observations(&mut batch, found, state.next, *commit)?;
     for (key, (commit, kind, body)) in &found.small {
         batch.put(key, frame::wrap(*kind, *commit, body))?;
     }
@@ -256,7 +275,7 @@ fn write_all(medium: &Medium, found: &Found, tip: Option<Tip>) -> Result<u64, St
         batch.put(&key, value)?;
     }
     batch.finish()?;
-    Ok(before)
+    Ok((before, missing))
 }
 
 /// Writes the log; gives the gaps and the sequence after the last.
@@ -284,6 +303,29 @@ fn write_chunks(
         }
     }
     Ok((gaps, next))
+}
+
+/// Writes the observations: those of verdicts below `next`, each once, numbered anew. Gives how many are missing between
+/// them.
+fn write_observations(batch: &mut Writing<'_>, found: &Found, next: u64, commit: u64) -> Result<u64, StoreError> {
+    let (mut number, mut from, mut missing) = (0, 0, 0);
+    let mut expected = None;
+    for (made_by, body) in found.observations.values() {
+        let Ok(mut chunk) = ObservationChunk::decode(body) else { continue };
+        if !chunk.keep(from, found.end(*made_by).min(next)) {
+            continue;
+        }
+        if let Ok(head) = Head::of(body) {
+            missing += expected.map_or(0, |expected| head.number.saturating_sub(expected));
+            expected = Some(head.number.saturating_add(u64::from(head.count)));
+        }
+        from = chunk.rows.last().map_or(from, |row| row.sequence + 1);
+        if let Some(filling) = Filling::reopened(&chunk, number) {
+            number += u64::from(filling.head.count);
+            batch.put(&keys::observation(chunk.first), frame::wrap(Kind::Observation, commit, &filling.body()))?;
+        }
+    }
+    Ok(missing)
 }
 
 /// Some of a chunk's records, in chunks of their own.

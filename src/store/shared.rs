@@ -6,10 +6,11 @@ use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::history;
 use super::keys;
-use super::label::{self, Label};
 use super::lock::Lock;
 use super::medium::Medium;
 use super::model_use::{ModelUse, Stamp};
+use super::observation::ObservationChunk;
+use super::observed::ObservationList;
 use super::options::SinkDecl;
 use super::quarantine::{self, QuarantineEntry, QuarantineInfo};
 use super::sinks::{Sink, Sinks};
@@ -35,6 +36,8 @@ pub(crate) struct Figures {
     pub quarantine_bytes: AtomicU64,
     pub quarantine_evicted: AtomicU64,
     pub labels: AtomicU64,
+    pub labels_pending: AtomicU64,
+    pub labels_shed: AtomicU64,
     pub set_aside: AtomicU64,
     pub lost: AtomicU64,
 }
@@ -51,6 +54,9 @@ pub struct Store {
     pub(crate) medium: Medium,
     pub(crate) seed: u64,
     pub(crate) tail: Mutex<Tail>,
+    pub(crate) observed: Mutex<ObservationList>,
+    /// The chunk of observations that was read last.
+    pub(crate) last_observed: Mutex<Option<Arc<ObservationChunk>>>,
     pub(crate) committed: watch::Sender<u64>,
     pub(crate) sinks: Sinks,
     pub(crate) figures: Figures,
@@ -189,22 +195,6 @@ impl Store {
         }))
     }
 
-    /// All labels kept, in the order of their commits. Reads the whole family: for the start and for looks.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    pub fn labels(&self) -> Result<Vec<Label>, StoreError> {
-        let mut labels = Vec::new();
-        for entry in self.medium.scan(keys::LABEL, &[keys::LABEL]) {
-            let (_, value) = entry?;
-            let framed = frame::unwrap(Kind::Label, &value).ok();
-            labels.extend(
-                framed.and_then(|framed| label::decode(&framed.body).ok()).into_iter().flat_map(|(_, some)| some),
-            );
-        }
-        Ok(labels)
-    }
-
     /// Which model was in use when, ascending; a thousand entries at most.
     ///
     /// # Errors
@@ -250,6 +240,7 @@ impl Store {
     pub fn stats(&self) -> Stats {
         let figures = &self.figures;
         let load = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
+        let observed = self.observed();
         let window_cut_by = match figures.window_cut.load(Ordering::Relaxed) {
             0 => None,
             1 => Some(WindowCut::Memory),
@@ -271,12 +262,23 @@ impl Store {
             quarantine_bytes: load(&figures.quarantine_bytes),
             quarantine_evicted: load(&figures.quarantine_evicted),
             labels: load(&figures.labels),
+            labels_pending: load(&figures.labels_pending),
+            labels_shed: load(&figures.labels_shed),
+            observations: observed.count(),
+            observation_chunks: observed.chunks(),
+            observation_bytes: observed.bytes(),
+            observation_memory_bytes: observed.memory(),
+            observations_since_us: observed.since_us(),
             set_aside: load(&figures.set_aside),
             lost: load(&figures.lost),
             orphan_cursors: self.sinks.retired(),
             blobs: self.blobs,
             failed: self.medium.failed().map(str::to_owned),
         }
+    }
+
+    pub(crate) fn observed(&self) -> MutexGuard<'_, ObservationList> {
+        self.observed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn tail(&self) -> MutexGuard<'_, Tail> {

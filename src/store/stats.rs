@@ -26,6 +26,18 @@ pub struct Stats {
     pub quarantine_evicted: u64,
     /// Labels kept.
     pub labels: u64,
+    /// Those of them whose event is not known yet.
+    pub labels_pending: u64,
+    /// Labels whose event did not come and that went for newer ones, since start.
+    pub labels_shed: u64,
+    /// Observations kept for the windows, in how many chunks, and the bytes of those.
+    pub observations: u64,
+    pub observation_chunks: u64,
+    pub observation_bytes: u64,
+    /// Memory that the list of the chunks takes.
+    pub observation_memory_bytes: u64,
+    /// Least event time in the oldest chunk, microseconds since 1970.
+    pub observations_since_us: Option<i64>,
     /// Damaged stores set aside in `damaged-<n>` and rebuilt.
     pub set_aside: u64,
     /// Sequences that were durable once and are missing from the log.
@@ -65,6 +77,8 @@ pub struct Recovery {
     pub records: u64,
     /// Values set aside as damaged, now; those of earlier starts are in [`Stats::set_aside`].
     pub set_aside_now: u64,
+    /// Observations missing that were durable once, found now.
+    pub observations_lost_now: u64,
     /// Sequences missing that were durable once, found now.
     pub lost_now: u64,
     /// Where the damaged files were moved, if the store was rebuilt from them.

@@ -8,9 +8,10 @@ use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::history::History;
 use super::keys;
-use super::label::LabelLog;
+use super::label_log::LabelLog;
 use super::medium::Batch;
 use super::merge::{Merged, SmallRun};
+use super::observed::ObservationLog;
 use super::options::WhenFull;
 use super::quarantine;
 use super::shared::Store;
@@ -48,6 +49,9 @@ pub struct Writer {
     pub(crate) quarantined: VecDeque<(u64, u16, u64)>,
     pub(crate) quarantine_budget: u64,
     pub(crate) labels: LabelLog,
+    pub(crate) observations: ObservationLog,
+    /// The watermark of the windows, as far as it was told.
+    pub(crate) newest_us: Option<i64>,
     pub(crate) history: History,
     pub(crate) when_full: WhenFull,
     pub(crate) tip: TipFile,
@@ -57,7 +61,7 @@ pub struct Writer {
 
 /// A batch with what has to be noted once it is durable.
 #[derive(Default)]
-struct Pending {
+pub(crate) struct Pending {
     batch: Batch,
     bytes: u64,
     cursors: Vec<(Arc<Sink>, u64)>,
@@ -67,13 +71,13 @@ struct Pending {
 }
 
 impl Pending {
-    fn insert(&mut self, key: &[u8], value: Vec<u8>) {
+    pub fn insert(&mut self, key: &[u8], value: Vec<u8>) {
         self.bytes += value.len() as u64;
         self.empty = false;
         self.batch.insert(key, value);
     }
 
-    fn remove(&mut self, key: &[u8]) {
+    pub fn remove(&mut self, key: &[u8]) {
         self.empty = false;
         self.batch.remove(key);
     }
@@ -120,10 +124,8 @@ impl Writer {
             pending.insert(&keys::named(keys::OFFSET, name), frame::wrap(Kind::Offset, self.commit, &body));
         }
         let quarantine = self.quarantine(commit, &mut pending);
-        for (key, value) in self.labels.append(&commit.labels, self.commit) {
-            self.live += value.len() as u64 + ENTRY_OVERHEAD;
-            pending.insert(&key, value);
-        }
+        self.observe(commit, &mut pending);
+        self.label(commit, &mut pending)?;
         for used in &commit.models {
             let noted = self.history.note(used, self.commit);
             self.live = self.live.saturating_add_signed(noted.grown);
@@ -178,6 +180,7 @@ impl Writer {
             }
             expected = chunk.next();
         }
+        self.check_kept(commit, expected)?;
         for (name, offset) in &commit.offsets {
             for (what, bytes, limit) in
                 [("source name", name.len(), keys::NAME_BYTES_MAX), ("source offset", offset.len(), OFFSET_BYTES_MAX)]
@@ -271,11 +274,8 @@ impl Writer {
         self.apply_merge(pending);
         self.trim(delivered.min(merging.unwrap_or(u64::MAX)), (2 * chunks).clamp(TRIM_MIN, TRIM_MAX), pending)?;
         let floor_ms = self.clock.now_ms().saturating_sub(self.window.length_ms());
-        for (key, bytes) in std::iter::from_fn(|| self.labels.trim(floor_ms)).take(TRIM_MIN) {
-            pending.remove(&key);
-            self.live = self.live.saturating_sub(bytes);
-        }
-        store.figures.labels.store(self.labels.count(), Ordering::Relaxed);
+        let most = (2 * chunks).clamp(TRIM_MIN, TRIM_MAX);
+        self.forget(floor_ms, most, pending);
         if self.state_age >= STATE_EVERY || self.state.is_time_stale(&self.clock) {
             self.state_age = 0;
             self.state.note_time(&self.clock);

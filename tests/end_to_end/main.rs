@@ -7,9 +7,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod backtest;
 mod backup;
 mod bad_input;
 mod brokers;
+mod cases;
 mod config;
 mod disk;
 mod edges;

@@ -2,7 +2,9 @@
 
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use verdictd::store::{NewRecord, QuarantineEntry, Record};
+use std::ops::Range;
+use std::sync::Arc;
+use verdictd::store::{CellKind, Label, NewRecord, Observation, Observed, QuarantineEntry, Record, Schema};
 
 pub const SINK: &str = "sink";
 pub const SOURCE: &str = "pos";
@@ -106,5 +108,54 @@ pub fn quarantine_in(seed: u64, commit: u64) -> Option<QuarantineEntry> {
         length: bytes.len() as u64,
         bytes,
         at_ms: 1_600_000_000_000 + i64::try_from(commit).unwrap_or(0),
+    })
+}
+
+/// Event time of an observation: a second each.
+pub fn time_us(sequence: u64) -> i64 {
+    1_600_000_000_000_000 + i64::try_from(sequence).unwrap_or(0) * 1_000_000
+}
+
+fn schema() -> Arc<Schema> {
+    let columns = [(CellKind::Hash, "key /K"), (CellKind::Number, "number /N")];
+    Arc::new(Schema { columns: columns.map(|(kind, name)| (kind, name.to_owned())).to_vec() })
+}
+
+/// What windows need of the event, and its cells.
+pub fn observation(seed: u64, sequence: u64) -> (Observation, [u64; 2]) {
+    let mut random = random_of(seed, sequence, 4);
+    let identity = random.random();
+    let row = Observation { sequence, time_us: time_us(sequence), identity, counted: random.random() };
+    let cents = random.random_range(0..100_000u32);
+    let number = if random.random_ratio(1, 9) { f64::NAN } else { f64::from(cents) / 100.0 };
+    let key = if random.random_ratio(1, 9) { 0 } else { random.random() };
+    (row, [key, number.to_bits()])
+}
+
+pub fn observed(seed: u64, sequences: Range<u64>) -> Observed {
+    let newest_us = time_us(sequences.end.saturating_sub(1));
+    let (rows, cells): (Vec<_>, Vec<_>) = sequences.map(|sequence| observation(seed, sequence)).unzip();
+    Observed { schema: schema(), rows, cells: cells.into_iter().flatten().collect(), newest_us }
+}
+
+/// The label that the commit brings, in one of three: of an event that is known, or of one that is not.
+pub fn label_in(seed: u64, commit: u64, log_ms: u64) -> Option<Label> {
+    let mut random = random_of(seed, commit, 5);
+    if !random.random_ratio(1, 3) {
+        return None;
+    }
+    let with_cells = random.random::<bool>();
+    Some(Label {
+        source: SOURCE.to_owned(),
+        id: format!("{commit}"),
+        key: random.random::<bool>().then(|| text(&mut random, 30)),
+        identity: random.random(),
+        sequence: random.random::<bool>().then_some(commit),
+        event_us: with_cells.then(|| time_us(commit)),
+        time_us: time_us(commit) + 5,
+        value: random.random(),
+        log_ms,
+        schema: with_cells.then(schema),
+        cells: if with_cells { observation(seed, commit).1.to_vec() } else { Vec::new() },
     })
 }

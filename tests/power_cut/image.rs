@@ -1,13 +1,14 @@
 //! Opens what a power cut left and holds it against the promises.
 
-use super::content::{OFFSET_OF, SINK, Texts, quarantine_in};
+use super::content::{OFFSET_OF, SINK, Texts, label_in, observation, observed, quarantine_in};
 use super::load::options;
 use super::promises::Promises;
 use super::state_of;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::path::Path;
 use verdictd::event::identity_fingerprint;
-use verdictd::store::{BatchBuilder, Commit, Opened, Recovery, Store, StoreError, open};
+use verdictd::store::{BatchBuilder, Commit, Label, Opened, Recovery, Store, StoreError, open};
 
 /// A broken promise.
 #[derive(Debug)]
@@ -41,13 +42,15 @@ pub fn check(folder: &Path, promises: &Promises, seed: u64) -> Result<(), Fault>
     let Opened { store, mut writer, .. } = opened;
     let mut builder = BatchBuilder::new(next);
     Texts::of(seed, next).record(writer.clock().now_ms(), |record| builder.append(record)).map_err(works)?;
-    writer.commit(&Commit { chunks: builder.seal(), ..Commit::default() }).map_err(works)?;
+    let observed = Some(observed(seed, next..next + 1));
+    writer.commit(&Commit { chunks: builder.seal(), observed, ..Commit::default() }).map_err(works)?;
     writer.close().map_err(works)?;
     drop(store);
     let opened = open(&options(&state)).map_err(|error| Fault::DoesNotOpen(format!("again: {error}")))?;
     if opened.store.committed() != next + 1 {
         return Err(Fault::Lost(format!("the record after recovery, {next}")));
     }
+    look_at_observations(&opened.store, promises, seed, next + 1)?;
     opened.writer.close().map_err(works)
 }
 
@@ -72,6 +75,8 @@ fn look(opened: &Opened, promises: &Promises, seed: u64) -> Result<u64, Fault> {
         let (min, max) = (promises.cursor_min, promises.cursor_max);
         return Err(Fault::Changed(format!("the cursor is {cursor}, expected {min} to {max}, the log ends at {next}")));
     }
+    look_at_observations(store, promises, seed, next)?;
+    look_at_labels(store, seed, commit)?;
     look_at_quarantine(store, promises, seed, commit)?;
     Ok(next)
 }
@@ -114,6 +119,54 @@ fn look_at_log(opened: &Opened, promises: &Promises, seed: u64, next: u64) -> Re
     // A log of which everything was trimmed still knows where it stands.
     if end != next && !(expected.is_none() && promises.floor >= next) {
         return Err(Fault::Lost(format!("the log says it ends at {next}, its last record at {end}")));
+    }
+    Ok(())
+}
+
+/// Each verdict has its observation, once, and none is there without one.
+fn look_at_observations(store: &Store, promises: &Promises, seed: u64, next: u64) -> Result<(), Fault> {
+    let mut expected = None;
+    let mut fault = None;
+    store
+        .observations(0, &mut |chunk| {
+            for n in 0..chunk.rows.len() {
+                let Some((row, cells)) = chunk.row(n) else { continue };
+                if expected.is_none() && row.sequence > promises.horizon + 1 {
+                    fault = Some(Fault::Lost(format!("observations begin at {}", row.sequence)));
+                } else if expected.is_some_and(|expected| expected != row.sequence) {
+                    fault = Some(Fault::Lost(format!("observations {expected:?} to {}", row.sequence)));
+                } else if observation(seed, row.sequence) != (*row, [cells[0], cells[1]]) {
+                    fault = Some(Fault::Changed(format!("the observation {row:?} has the cells {cells:?}")));
+                }
+                if fault.is_some() {
+                    return ControlFlow::Break(());
+                }
+                expected = Some(row.sequence + 1);
+            }
+            ControlFlow::Continue(())
+        })
+        .map_err(read)?;
+    match (fault, expected.unwrap_or(1)) {
+        (Some(fault), _) => Err(fault),
+        (None, end) if end != next => Err(Fault::Lost(format!("the log ends at {next}, its observations at {end}"))),
+        _ => Ok(()),
+    }
+}
+
+/// The labels of the commits that are there, and no other.
+fn look_at_labels(store: &Store, seed: u64, commit: u64) -> Result<(), Fault> {
+    let mut found = Vec::new();
+    store.each_label(&mut |label| found.push(label)).map_err(read)?;
+    let mut log_ms = found.iter().map(|label| label.log_ms);
+    let expected: Vec<_> = (1..=commit)
+        .filter_map(|commit| label_in(seed, commit, 0))
+        .map(|label| Label { log_ms: log_ms.next().unwrap_or(0), ..label })
+        .collect();
+    if found.len() < expected.len() {
+        return Err(Fault::Lost(format!("{} of {} labels are there", found.len(), expected.len())));
+    }
+    if found != expected {
+        return Err(Fault::Changed(format!("{} labels are there, {} were committed", found.len(), expected.len())));
     }
     Ok(())
 }

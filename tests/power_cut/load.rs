@@ -2,12 +2,12 @@
 //!
 //! Notes, each a line in the trace:
 //!
-//! - `begin C next=N cursor=S floor=F drop=Q`: before commit C, which reaches up to the sequence N; the sink's
-//!   cursor is at S, the window begins at F, the quarantine entry Q (0: none) goes;
+//! - `begin C next=N cursor=S floor=F drop=Q horizon=H`: before commit C, which reaches up to the sequence N; the sink's
+//!   cursor is at S, the window begins at F, the quarantine entry Q (0: none) goes, observations up to that of H may go;
 //! - `ack C quarantine=Q`: it returned; its quarantine entry has the sequence Q (0: none);
 //! - `error …`, `refused …`, `recovered`; `closed` behind a clean end.
 
-use super::content::{OFFSET_OF, SINK, Texts, quarantine_in, records_in};
+use super::content::{OFFSET_OF, SINK, Texts, label_in, observed, quarantine_in, records_in, time_us};
 use super::state_of;
 use crate::support::child;
 use crate::support::powercut_fs::NOTES;
@@ -156,6 +156,7 @@ impl Load {
     fn commit(&mut self, commit: u64) -> Result<(), StoreError> {
         let log_ms = self.writer.clock().now_ms();
         self.store.set_cursor(SINK, self.cursor(commit))?;
+        let first = self.builder.next_sequence();
         for _ in 0..records_in(self.task.seed, commit) {
             let texts = Texts::of(self.task.seed, self.builder.next_sequence());
             let sequence = texts.record(log_ms, |record| {
@@ -170,11 +171,18 @@ impl Load {
         let dropped = if commit.is_multiple_of(5) { self.kept.pop_front() } else { None };
         let (next, floor) = (self.builder.next_sequence(), self.store.stats().window_floor);
         let (cursor, drop) = (self.cursor(commit), dropped.unwrap_or(0));
-        note(&self.notes, &format!("begin {commit} next={next} cursor={cursor} floor={floor} drop={drop}"));
+        let horizon = first.saturating_sub(500);
+        note(
+            &self.notes,
+            &format!("begin {commit} next={next} cursor={cursor} floor={floor} drop={drop} horizon={horizon}"),
+        );
         let committed = self.writer.commit(&Commit {
             chunks: self.builder.seal(),
             offsets: vec![(OFFSET_OF.to_owned(), commit.to_be_bytes().to_vec())],
             quarantine: quarantine.into_iter().collect(),
+            labels: label_in(self.task.seed, commit, log_ms).into_iter().collect(),
+            observed: Some(observed(self.task.seed, first..next)),
+            horizon_us: Some(time_us(horizon)),
             quarantine_drop: dropped.into_iter().collect(),
             ..Commit::default()
         })?;

@@ -13,6 +13,8 @@ pub struct Promises {
     pub next_of: BTreeMap<u64, u64>,
     /// Sequences from here on may not have been trimmed: the sink has not passed them, or they are in the window.
     pub floor: u64,
+    /// Observations of later sequences may not have gone.
+    pub horizon: u64,
     /// The sink's cursor: at least what the last returned commit stored, at most what was last set.
     pub cursor_min: u64,
     pub cursor_max: u64,
@@ -42,6 +44,7 @@ impl Promises {
         self.next_of.insert(commit, of("next"));
         self.cursor_max = self.cursor_max.max(of("cursor"));
         self.floor = self.floor.max(of("cursor").min(of("floor")));
+        self.horizon = self.horizon.max(of("horizon"));
         self.dropped.extend(Some(of("drop")).filter(|sequence| *sequence > 0));
     }
 

@@ -38,6 +38,25 @@ pub fn write_wide(at: &Path, name: &str, version: &str, units: usize) {
     write_tensors(at, &tensors, &manifest(name, version, layers));
 }
 
+/// A bundle of window features: `count` of the day and `risk`, the share of it with a label, of each `card`.
+pub fn write_counting(at: &Path) {
+    let tensors: [(&str, Vec<usize>, &[f32]); 2] =
+        [("net.0.weight", vec![1, 2], &[0.5, 4.0]), ("net.0.bias", vec![1], &[-5.0])];
+    let layers = r#"[{ linear = "net.0" }]"#;
+    let manifest = manifest("counting", "1", layers);
+    let own = manifest.split("[[feature]]").next().unwrap_or_default();
+    let windows = r#"
+[[feature]]
+name = "count"
+window = { count = true, key = "/card", over = "1 d" }
+
+[[feature]]
+name = "risk"
+window = { label-mean = true, key = "/card", over = "1 d" }
+"#;
+    write_tensors(at, &tensors, &format!("{own}{windows}"));
+}
+
 const LAYERS: &str = r#"[{ linear = "net.0" }, { activation = "relu" }, { linear = "net.2" }]"#;
 
 /// `manifest` with the hash of the weights in the place of `SHA256`.

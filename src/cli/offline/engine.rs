@@ -3,9 +3,10 @@
 use super::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX, past::Past};
 use crate::{
     cli::Failure,
-    event::{BadRecord, Decoder, Event, EventBatch, Form, IdentityRules, Item, Label},
-    features::FeatureSet,
+    event::{BadRecord, Decoder, Event, EventBatch, Field, Form, IdentityRules, Item, Label, Pointer},
+    features::{FeatureSet, union},
     model::{Bundle, Reasons, Scorer},
+    rules::EventFacts,
     verdict::Verdict,
 };
 use bytes::Bytes;
@@ -20,8 +21,8 @@ pub(in crate::cli) const SEED: u64 = 0;
 /// What became of one record.
 pub(in crate::cli) enum Answer<'a> {
     Scored(Scored<'a>),
-    /// It is no event.
-    Label(&'a EventBatch, &'a Label),
+    /// It is no event, but what became known of one.
+    Label(&'a Label),
     Bad(&'a EventBatch, &'a BadRecord),
 }
 
@@ -31,6 +32,10 @@ pub(in crate::cli) struct Scored<'a> {
     pub verdict: Verdict<'a>,
     /// None where there is none; the verdict's reason then says why.
     pub row: Option<&'a [f64]>,
+    /// Fingerprint of (source, id), the same in every engine.
+    pub identity: u64,
+    /// What the engine's further pointer found.
+    pub beside: Field,
 }
 
 /// What takes the answers, in the order of the records.
@@ -41,15 +46,21 @@ pub(in crate::cli) struct Engine<'b> {
     bundle: &'b Bundle,
     scorer: Scorer,
     decoder: Decoder,
+    /// Whether the decoder looks for a field that is none of the model's, behind those that are.
+    beside: bool,
     features: FeatureSet,
+    /// Where the fields of the rules' own stand.
+    places: Vec<usize>,
     /// What window features need of the events before.
     past: Option<Past>,
 }
 
-/// What became of one event: its row's number among those scored, or why it has none; and whether it was counted.
+/// What became of one event: its row's number among those scored, or why it has none; whether it was counted; and what
+/// the windows held at its place, for rules.
 struct Filled {
     row: Result<usize, String>,
     counted: bool,
+    frozen: Vec<f64>,
 }
 
 /// The reason of a verdict whose event came too late for the windows.
@@ -57,17 +68,22 @@ const TOO_LATE: &str = "too late: not counted in windows";
 
 impl<'b> Engine<'b> {
     pub fn new(bundle: &'b Bundle, rules: IdentityRules) -> Self {
-        let pointers = bundle.features().pointers();
-        let (past, features) = match Past::of(bundle, pointers) {
+        Self::looking(bundle, rules, None)
+    }
+
+    /// One that also hands out what the pointer finds in each event.
+    pub fn looking(bundle: &'b Bundle, rules: IdentityRules, beside: Option<Pointer>) -> Self {
+        let has_more = beside.is_some();
+        let own = union(bundle.features().pointers(), bundle.rules().pointers());
+        let place = |wanted| own.iter().position(|there| there == wanted).unwrap_or(usize::MAX);
+        let places = bundle.rules().pointers().iter().map(place).collect();
+        let pointers: Arc<[Pointer]> = own.iter().cloned().chain(beside).collect();
+        let (past, features) = match Past::of(bundle, &pointers) {
             Some((past, features)) => (Some(past), features),
             None => (None, bundle.features().clone()),
         };
-        let decoder = Decoder::new(rules, Arc::clone(pointers), EVENT_BYTES_MAX, SEED);
-        Self { bundle, scorer: bundle.scorer(BATCH_EVENTS_MAX), decoder, features, past }
-    }
-
-    pub fn bundle(&self) -> &'b Bundle {
-        self.bundle
+        let decoder = Decoder::new(rules, pointers, EVENT_BYTES_MAX, SEED);
+        Self { bundle, scorer: bundle.scorer(BATCH_EVENTS_MAX), decoder, beside: has_more, features, places, past }
     }
 
     /// Works off the records of `body`, NDJSON, and hands out an answer for each, in their order.
@@ -83,18 +99,13 @@ impl<'b> Engine<'b> {
         for item in &batch.items {
             match item {
                 Item::Bad(bad) => visit(Answer::Bad(&batch, bad))?,
-                Item::Label(label) => visit(Answer::Label(&batch, label))?,
+                Item::Label(label) => visit(Answer::Label(label))?,
                 Item::Event(event) => {
-                    let filled = filled.next();
-                    let note = filled.as_ref().filter(|filled| !filled.counted).map(|_| TOO_LATE);
-                    let (row, score, reason) = match filled.map(|filled| filled.row) {
-                        Some(Ok(n)) => {
-                            (rows.get(n * width..(n + 1) * width), scores.get(n).copied().unwrap_or(f64::NAN), None)
-                        }
-                        Some(Err(reason)) => (None, f64::NAN, Some(reason)),
-                        None => (None, f64::NAN, None),
-                    };
-                    self.judge(&batch, event, row, score, (reason, note), visit)?;
+                    let Some(filled) = filled.next() else { continue };
+                    let place = filled.row.as_ref().ok().copied();
+                    let row = place.and_then(|n| rows.get(n * width..(n + 1) * width));
+                    let score = place.and_then(|n| scores.get(n).copied()).filter(|score| score.is_finite());
+                    self.judge((&batch, event), row, score, filled, visit)?;
                 }
             }
         }
@@ -121,6 +132,10 @@ impl<'b> Engine<'b> {
             let fields = batch.fields_of(event, self.decoder.fields());
             let counted = self.past.as_mut().is_none_or(|past| past.observe(event, fields, &batch.text, wall_us));
             let view = self.past.as_ref().map(Past::view);
+            let mut frozen = Vec::new();
+            if !self.bundle.rules().is_empty() {
+                features.freeze(view.as_ref(), &mut frozen);
+            }
             let start = rows.len();
             rows.resize(start + features.width(), 0.0);
             let row = rows.get_mut(start..).unwrap_or_default();
@@ -134,29 +149,41 @@ impl<'b> Engine<'b> {
                     Err(unscorable.to_string())
                 }
             };
-            filled.push(Filled { row, counted });
+            filled.push(Filled { row, counted, frozen });
         }
         (rows, filled)
     }
 
     fn judge(
         &mut self,
-        batch: &EventBatch,
-        event: &Event,
+        (batch, event): (&EventBatch, &Event),
         row: Option<&[f64]>,
-        score: f64,
-        (unscorable, note): (Option<String>, Option<&'static str>),
+        score: Option<f64>,
+        filled: Filled,
         visit: &mut Visit<'_>,
     ) -> Result<(), Failure> {
         let bundle = self.bundle;
-        let score = Some(score).filter(|score| score.is_finite());
+        let Filled { row: made, counted, frozen } = filled;
         let unscorable =
-            unscorable.or_else(|| score.is_none().then(|| "the model's result is not a finite number".to_owned()));
-        let decision = score.map_or(bundle.fallback(), |score| bundle.decide(score));
-        let mut reasons: Vec<&str> = unscorable.iter().map(String::as_str).collect();
-        reasons.extend(note);
+            made.err().or_else(|| score.is_none().then(|| "the model's result is not a finite number".to_owned()));
+        let fields = batch.fields_of(event, self.decoder.fields());
+        let ruled = bundle.rules().judge(&EventFacts {
+            batch,
+            event,
+            features: &self.features,
+            fields,
+            frozen: &frozen,
+            places: &self.places,
+            score,
+        });
+        let by_model = score.map_or(bundle.fallback(), |score| bundle.decide(score));
+        let decision = ruled.map_or(by_model, |ruled| ruled.decision);
+        let told = ruled.map(|ruled| ruled.reason).into_iter().chain(unscorable.as_deref());
+        let mut reasons: Vec<&str> = told.chain((!counted).then_some(TOO_LATE)).collect();
         let found = match row {
-            Some(row) if score.is_some() && bundle.wants_reasons(decision) => self.scorer.reasons(row),
+            Some(row) if ruled.is_none() && score.is_some() && bundle.wants_reasons(decision) => {
+                self.scorer.reasons(row)
+            }
             _ => Reasons::default(),
         };
         reasons.extend(found.names(bundle.features()));
@@ -173,6 +200,7 @@ impl<'b> Engine<'b> {
             model_sha256: bundle.sha256(),
             decided_ms: 0,
         };
-        visit(Answer::Scored(Scored { verdict, row }))
+        let beside = fields.last().copied().filter(|_| self.beside).unwrap_or(Field::Missing);
+        visit(Answer::Scored(Scored { verdict, row, identity: event.identity, beside }))
     }
 }

@@ -15,10 +15,10 @@ mod past;
 mod slices;
 mod values;
 
-pub(super) use engine::{Answer, Engine, Scored};
-pub(super) use input::{Format, Input, Records, is_missing};
+pub(super) use engine::{Answer, Engine, SEED, Scored};
 #[cfg(test)]
-pub(super) use input::{RECORD_BYTES_MAX, read_line};
+pub(super) use input::RECORD_BYTES_MAX;
+pub(super) use input::{Format, Input, Records, is_missing, read_line};
 pub(super) use options::{EventArgs, pointer, rules};
 pub(super) use slices::{Slice, Slices};
 pub(super) use values::{Value, values};

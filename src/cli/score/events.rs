@@ -42,7 +42,7 @@ pub(super) fn score(
                         problem.write_json(&mut line);
                     }
                     // A label is no event: it changes what later events are given.
-                    Answer::Label(..) => return Ok(()),
+                    Answer::Label(_) => return Ok(()),
                 }
                 line.push(b'\n');
                 out.bytes(&line)

@@ -7,7 +7,7 @@ mod events;
 mod rows;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use super::{
     Failure,

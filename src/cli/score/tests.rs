@@ -8,7 +8,7 @@ use crate::model::{Bundle, LoadOptions, load};
 use sha2::{Digest, Sha256};
 use std::{fmt::Write as _, fs, io::Cursor, path::Path};
 
-fn bundle() -> (tempfile::TempDir, Bundle) {
+pub fn bundle() -> (tempfile::TempDir, Bundle) {
     let dir = tempfile::tempdir().unwrap();
     let weight: Vec<u8> = [2.0f32, -1.0].iter().flat_map(|x| x.to_le_bytes()).collect();
     let bias = 0.0f32.to_le_bytes();

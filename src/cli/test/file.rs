@@ -162,12 +162,7 @@ fn read_rules(reader: Option<Reader<'_>>, problems: &mut Problems) -> Option<Ide
     made.ok()
 }
 
-fn read_pointer(
-    reader: &mut Reader<'_>,
-    key: &'static str,
-    default: &str,
-    problems: &mut Problems,
-) -> Option<Pointer> {
+fn read_pointer(reader: &mut Reader<'_>, key: &'static str, default: &str, problems: &mut Problems) -> Option<Pointer> {
     let text = reader.text(key, problems).unwrap_or(default);
     pointer(text).map_err(|error| problems.add(reader.key(key), error.to_string())).ok()
 }

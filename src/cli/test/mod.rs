@@ -92,8 +92,7 @@ pub(super) fn run(args: &TestArgs) -> Result<(), Failure> {
             return Err(Failure::does_not_hold(message));
         }
         for path in files {
-            let text =
-                std::fs::read(&path).map_err(|error| Failure::input(&path.display().to_string(), &error))?;
+            let text = std::fs::read(&path).map_err(|error| Failure::input(&path.display().to_string(), &error))?;
             match file::read(&text, bundle.features()) {
                 Ok(cases) => report.add(&path, run::run(&bundle, &cases)?),
                 Err(faults) => {

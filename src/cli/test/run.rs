@@ -38,7 +38,7 @@ fn run_case(bundle: &Bundle, file: &Cases, case: &Case) -> Result<Outcome, Failu
             match answer {
                 Answer::Scored(scored) => found = compare::scored(&step.expect, &scored, bundle.features()),
                 Answer::Bad(_, bad) => found = compare::refused(&step.expect, &bad.reason),
-                Answer::Label(..) => {}
+                Answer::Label(_) => {}
             }
             Ok(())
         })?;

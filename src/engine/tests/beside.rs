@@ -31,7 +31,7 @@ fn beside(dir: &Path, limit: Duration) -> (Rig, Arc<Lineup>) {
     let second = bundle(dir, "second", &[("from = \"/TX_AMOUNT\"", "from = \"/AMOUNT\"")]);
     let lineup = Lineup::with_shadow(first, second, limit);
     lineup.warm();
-    rig.engine.swap(Arc::clone(&lineup), 1 << 20);
+    rig.engine.swap(Arc::clone(&lineup), Shares { index: 1 << 20, windows: 1 << 20 });
     rig.decoder = rig.decoder.for_fields(lineup.pointers());
     (rig, lineup)
 }
@@ -102,7 +102,7 @@ fn a_shadow_that_is_too_slow_is_dropped_and_the_model_goes_on() {
     assert_eq!(shadow.comparison().rows, rows, "it is not asked any more");
     // A reload begins anew.
     let anew = Lineup::with_shadow(Arc::clone(lineup.bundle()), Arc::clone(shadow.bundle()), MINUTE);
-    rig.engine.swap(anew, 1 << 20);
+    rig.engine.swap(anew, Shares { index: 1 << 20, windows: 1 << 20 });
     assert_eq!(send(&rig, WINDOW_ROWS + 54, 10, "12"), 10);
     rig.engine.close().unwrap();
 }
@@ -127,7 +127,7 @@ fn an_entry_of_the_history_has_the_first_sequence_that_the_model_can_have_scored
     let (rig, _) = beside(dir.path(), MINUTE);
     send(&rig, 0, 7, "12");
     let last = Lineup::alone(bundle(dir.path(), "last", &[]));
-    rig.engine.swap(Arc::clone(&last), 1 << 20);
+    rig.engine.swap(Arc::clone(&last), Shares { index: 1 << 20, windows: 1 << 20 });
     let to = ModelId { label: "card-fraud@last".to_owned(), ..ModelId::default() };
     let to = ModelId { stamp: Stamp::default(), ..to };
     let used = ModelUse { number: 0, at_ms: 5, why: Why::Reload, first_sequence: 0, from: None, to };

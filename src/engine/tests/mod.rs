@@ -55,6 +55,7 @@ impl Rig {
             lineup,
             courier: None,
             keep_payload,
+            refolded: None,
         };
         Self { engine: Engine::start(parts).unwrap(), store, decoder, origin: Arc::default() }
     }
@@ -276,7 +277,8 @@ fn a_label_is_durable_and_says_whether_its_event_is_known() {
     rig.engine.close().unwrap();
     drop(rig);
     let rig = Rig::open(dir.path());
-    let kept: Vec<_> = rig.store.labels().unwrap().into_iter().map(|label| label.id).collect();
+    let mut kept = Vec::new();
+    rig.store.each_label(&mut |label| kept.push(label.id)).unwrap();
     assert_eq!(kept, ["a", "old", "none"]);
     assert_eq!(rig.store.stats().labels, 3);
     rig.engine.close().unwrap();

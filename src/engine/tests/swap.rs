@@ -36,7 +36,7 @@ fn a_swapped_model_scores_what_comes_next_and_what_was_decoded_before_is_scored_
     old(&rig.ask(&amount("a", "TX_AMOUNT")));
     let before = rig.decoder.decode(&Form::Ndjson, Bytes::from(amount("b", "TX_AMOUNT")), 0);
     let next = successor(dir.path(), "next", "/AMOUNT");
-    rig.engine.swap(Arc::clone(&next), 1 << 20);
+    rig.engine.swap(Arc::clone(&next), Shares { index: 1 << 20, windows: 1 << 20 });
     rig.decoder = rig.decoder.for_fields(next.pointers());
     new(&rig.ask(&amount("c", "AMOUNT")));
     old(&rig.hand_in(before));
@@ -55,7 +55,7 @@ fn a_model_that_wants_the_same_fields_scores_at_once_whatever_was_decoded_before
     let rig = Rig::open(dir.path());
     rig.ask(&amount("a", "TX_AMOUNT"));
     let before = rig.decoder.decode(&Form::Ndjson, Bytes::from(amount("b", "TX_AMOUNT")), 0);
-    rig.engine.swap(successor(dir.path(), "thresholds", "/TX_AMOUNT"), 1 << 20);
+    rig.engine.swap(successor(dir.path(), "thresholds", "/TX_AMOUNT"), Shares { index: 1 << 20, windows: 1 << 20 });
     assert_eq!(scored_by(&rig.hand_in(before)).0, "card-fraud@thresholds");
     rig.engine.close().unwrap();
 }
@@ -66,11 +66,11 @@ fn an_idle_engine_lets_go_of_a_model_that_nobody_needs() {
     let mut rig = Rig::open(dir.path());
     rig.ask(&amount("a", "TX_AMOUNT"));
     let first = successor(dir.path(), "first", "/AMOUNT");
-    rig.engine.swap(Arc::clone(&first), 1 << 20);
+    rig.engine.swap(Arc::clone(&first), Shares { index: 1 << 20, windows: 1 << 20 });
     rig.decoder = rig.decoder.for_fields(first.pointers());
     rig.ask(&amount("b", "AMOUNT"));
     let second = successor(dir.path(), "second", "/OTHER");
-    rig.engine.swap(Arc::clone(&second), 1 << 20);
+    rig.engine.swap(Arc::clone(&second), Shares { index: 1 << 20, windows: 1 << 20 });
     rig.decoder = rig.decoder.for_fields(second.pointers());
     // No event comes: the engine's own looks let go of it, all but this handle.
     while Arc::strong_count(&first) > 2 {
@@ -90,10 +90,10 @@ fn what_was_decoded_for_a_model_that_was_replaced_at_once_is_scored_by_it_all_th
     let middle = successor(dir.path(), "middle", "/AMOUNT");
     let last = successor(dir.path(), "last", "/OTHER");
     // Whether the engine looks in between or not.
-    rig.engine.swap(Arc::clone(&middle), 1 << 20);
+    rig.engine.swap(Arc::clone(&middle), Shares { index: 1 << 20, windows: 1 << 20 });
     rig.decoder = rig.decoder.for_fields(middle.pointers());
     let batch = rig.decoder.decode(&Form::Ndjson, Bytes::from(amount("m", "AMOUNT")), 0);
-    rig.engine.swap(Arc::clone(&last), 1 << 20);
+    rig.engine.swap(Arc::clone(&last), Shares { index: 1 << 20, windows: 1 << 20 });
     rig.decoder = rig.decoder.for_fields(last.pointers());
     assert_eq!(scored_by(&rig.hand_in(batch)), ("card-fraud@middle".to_owned(), true));
     assert_eq!(scored_by(&rig.ask(&amount("n", "OTHER"))), ("card-fraud@last".to_owned(), true));

@@ -6,7 +6,7 @@ use std::io::Write;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Reads the cells of events whose fields stand in a given order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CellReader {
     columns: Vec<Read>,
 }

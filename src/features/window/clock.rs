@@ -43,9 +43,9 @@ impl Clock {
         self.doubted = 0;
     }
 
-    /// Whether a time is so far ahead of the newest that it may be a wrong one.
+    /// Times after this may be wrong ones.
     #[must_use]
-    pub fn doubts(&self, time_us: i64) -> bool {
-        self.newest.is_none_or(|newest| time_us > newest.saturating_add(AHEAD_US))
+    pub fn doubted_us(&self) -> i64 {
+        self.newest.map_or(i64::MIN, |newest| newest.saturating_add(AHEAD_US))
     }
 }

@@ -14,6 +14,7 @@
 
 use super::fixed::{self, Parts};
 use super::wide::Wide;
+use super::work;
 
 /// Numbers summed in one [`Parts`].
 const PARTS: usize = 64;
@@ -117,10 +118,17 @@ impl Layout {
         self.categories.len()
     }
 
+    /// The summary of nothing.
+    #[must_use]
+    pub fn nothing(&self) -> Vec<u64> {
+        let mut summary = vec![0; self.words];
+        self.clear(&mut summary);
+        summary
+    }
+
     /// Makes it the summary of nothing.
-    pub fn clear(&self, summary: &mut Vec<u64>) {
-        summary.clear();
-        summary.resize(self.words, 0);
+    pub fn clear(&self, summary: &mut [u64]) {
+        summary.fill(0);
         for number in &self.numbers {
             set(summary, number.least, f64::INFINITY);
             set(summary, number.most, f64::NEG_INFINITY);
@@ -129,6 +137,7 @@ impl Layout {
 
     /// Adds the rows to the summary: `rows` are those of `count` entries, one after the other.
     pub fn add_rows(&self, summary: &mut [u64], rows: &[u64], count: usize) {
+        work::done(count);
         add_word(summary, 0, count as u64);
         let width = self.cells();
         if width == 0 {

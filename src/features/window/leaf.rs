@@ -2,7 +2,11 @@
 
 use super::layout::Layout;
 use super::query::SECOND_US;
+use super::tree::LEAF_ROWS;
 use std::ops::Range;
+
+/// Bytes that an allocation takes beside what is asked for.
+pub const ALLOCATION: usize = 16;
 
 /// Entries, each a time and a row of `width` cells.
 #[derive(Debug)]
@@ -133,14 +137,16 @@ impl Leaf {
             Times::Seconds(times) => times.capacity() * size_of::<u32>(),
             Times::Micros(times) => times.capacity() * size_of::<i64>(),
         };
-        times + self.rows.capacity() * size_of::<u64>()
+        let rows = self.rows.capacity() * size_of::<u64>();
+        [times, rows].into_iter().filter(|bytes| *bytes > 0).map(|bytes| bytes + ALLOCATION).sum()
     }
 }
 
-/// Room grows by half, so that a key of few entries takes little more than they need.
+/// Room grows by half, so that a key of few entries takes little more than they need, and not beyond a full leaf.
 fn reserve<T>(list: &mut Vec<T>, more: usize) {
     if list.capacity() - list.len() < more {
-        list.reserve_exact(more.max(list.len() / 2));
+        let most = (LEAF_ROWS * more).saturating_sub(list.len());
+        list.reserve_exact((list.len() / 2).min(most).max(more));
     }
 }
 

@@ -1,11 +1,16 @@
 //! Window features: what a key did before, exactly, in bounded memory.
 
+mod arrange;
+mod branch;
 mod cells;
 mod clock;
 mod fixed;
+mod keys;
+mod lasts;
 mod layout;
 mod leaf;
 mod plan;
+mod pressure;
 mod query;
 mod read;
 mod state;
@@ -13,6 +18,7 @@ mod track;
 mod tree;
 mod view;
 mod wide;
+mod work;
 
 pub use cells::CellReader;
 pub use plan::{CellKind, Column, Plan};
@@ -29,3 +35,6 @@ const KEYS_MAX: usize = 4;
 const FILTER_VALUES_MAX: usize = 256;
 /// Most streams of entries of one bundle: keys with their filters and resolutions.
 pub const STREAMS_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests;

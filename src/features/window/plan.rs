@@ -29,15 +29,15 @@ pub struct Column {
 }
 
 /// What the windows of one or several bundles need of an event, and how their entries are grouped.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     columns: Vec<Column>,
-    streams: Vec<Stream>,
+    pub(super) streams: Vec<Stream>,
     longest_us: i64,
 }
 
 /// The entries of one key (of one or several fields) and filter.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Stream {
     /// Who asks; the others share it.
     query: Query,
@@ -74,6 +74,11 @@ impl Plan {
                 stream.widen(query);
             }
         }
+        Self::over(streams)
+    }
+
+    /// One over these streams; None where there are none.
+    pub(super) fn over(mut streams: Vec<Stream>) -> Option<Self> {
         let mut columns = Vec::new();
         for stream in &mut streams {
             stream.place(&mut columns);
@@ -147,6 +152,14 @@ impl Stream {
             resolution_us: query.resolution_us,
             labels: false,
         }
+    }
+
+    /// Whether it keeps the same of the same events: key, filter, resolution, and the cells and what is summed of them.
+    pub(super) fn holds_as(&self, other: &Self) -> bool {
+        self.query.shares_entries(&other.query)
+            && self.numbers == other.numbers
+            && self.categories == other.categories
+            && self.labels == other.labels
     }
 
     /// Takes in what a query asks for.

@@ -1,13 +1,17 @@
 //! The state of all windows: for each stream the entries of each key.
 
 use super::clock::Clock;
+use super::fixed;
+use super::keys::Keys;
 use super::layout::Layout;
 use super::plan::{Plan, Stream};
+use super::pressure::Losses;
 use super::track::Track;
 use super::view::View;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
+
+/// Keys of each stream that an event sweeps.
+const SWEPT: usize = 2;
 
 /// What the state may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,42 +49,33 @@ pub struct Stats {
 pub struct Windows {
     plan: Arc<Plan>,
     limits: Limits,
-    pub(super) clock: Clock,
-    keys: Vec<Keys>,
-    pub(super) label_layout: Layout,
+    clock: Clock,
+    pub(super) keys: Vec<Keys>,
+    label_layout: Layout,
+    /// How late an event may come now.
+    pub(super) late_us: i64,
+    /// Events up to here find no whole windows whatever `late_us` is: what they need was given up.
+    pub(super) floor_us: i64,
+    pub(super) losses: Losses,
     row: Vec<u64>,
-}
-
-/// The keys of a stream.
-#[derive(Debug, Default)]
-struct Keys {
-    places: HashMap<u64, u32, BuildHasherDefault<Same>>,
-    tracks: Vec<Track>,
-}
-
-/// Keys are hashes.
-#[derive(Default)]
-struct Same(u64);
-
-impl Hasher for Same {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
-    }
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
-    }
 }
 
 impl Windows {
     #[must_use]
     pub fn new(plan: Arc<Plan>, limits: Limits) -> Self {
         let keys = plan.streams().iter().map(|_| Keys::default()).collect();
-        Self { plan, limits, clock: Clock::default(), keys, label_layout: Layout::of_labels(), row: Vec::new() }
+        let late_us = limits.lateness_us.unwrap_or(plan.longest_us()).max(0);
+        Self {
+            plan,
+            limits,
+            clock: Clock::default(),
+            keys,
+            label_layout: Layout::of_labels(),
+            late_us,
+            floor_us: i64::MIN,
+            losses: Losses::default(),
+            row: Vec::new(),
+        }
     }
 
     #[must_use]
@@ -88,13 +83,20 @@ impl Windows {
         &self.plan
     }
 
-    /// Takes other limits; shorter ones hold at once.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Takes other limits, which hold at once. What was given up under the former does not come back.
     pub fn set_limits(&mut self, limits: Limits) {
+        self.set_late(limits.lateness_us.unwrap_or(self.plan.longest_us()).max(0));
         self.limits = limits;
+        self.relieve();
     }
 
     /// Takes in the time of an event that is about to be scored. False: it is older than every window of the newest
-    /// event, and is not to be inserted.
+    /// event, and is not to be inserted. `wall_us`: the box's clock.
     pub fn admit(&mut self, time_us: i64, wall_us: i64) -> bool {
         self.clock.see(time_us, wall_us);
         self.counts(time_us)
@@ -117,33 +119,39 @@ impl Windows {
     }
 
     /// Enters an event that was admitted. `cells`: one a column of the plan. Events come in the order of their
-    /// sequences.
+    /// sequences, which is that of ties.
     pub fn insert(&mut self, _sequence: u64, time_us: i64, cells: &[u64]) {
         let plan = Arc::clone(&self.plan);
+        let doubted_us = self.clock.doubted_us();
         for (at, stream) in plan.streams().iter().enumerate() {
             let cutoff = self.cutoff(stream);
+            let Some(keys) = self.keys.get_mut(at) else { continue };
+            keys.sweep(SWEPT, cutoff, stream, &self.label_layout);
             let Some(key) = stream.key_of(cells).filter(|_| stream.passes(cells) && time_us > cutoff) else { continue };
             self.row.clear();
             stream.row_of(cells, &mut self.row);
-            let Some(keys) = self.keys.get_mut(at) else { continue };
-            if let Some(track) = keys.track(key, stream) {
-                track.insert(time_us, &self.row, stream);
-            }
+            keys.with(key, true, stream, |track| track.insert(time_us, &mut self.row, doubted_us, stream));
         }
+        self.relieve();
+        self.recover();
     }
 
     /// Sets the label of an event that was inserted, 0 being none; setting it again changes nothing, another value
-    /// replaces it. False: no stream with labels holds the event (any more).
+    /// replaces it. A value that is no number in range counts as 0. False: no stream with labels holds the event (any
+    /// more).
     pub fn label(&mut self, sequence: u64, time_us: i64, cells: &[u64], value: f64) -> bool {
         let plan = Arc::clone(&self.plan);
+        let value = if fixed::in_range(value) { value } else { 0.0 };
         let mut held = false;
         for (at, stream) in plan.streams().iter().enumerate().filter(|(_, stream)| stream.labels) {
             let cutoff = self.cutoff(stream);
             let Some(key) = stream.key_of(cells).filter(|_| stream.passes(cells) && time_us > cutoff) else { continue };
-            if let Some(track) = self.keys.get_mut(at).and_then(|keys| keys.find_mut(key)) {
-                held |= track.label(sequence, time_us, value, stream, &self.label_layout);
-            }
+            let Some(keys) = self.keys.get_mut(at) else { continue };
+            let labels = &self.label_layout;
+            held |= keys.with(key, false, stream, |track| track.label(sequence, time_us, value, stream, labels))
+                == Some(true);
         }
+        self.relieve();
         held
     }
 
@@ -156,34 +164,69 @@ impl Windows {
     /// Nothing at or before it is needed any more.
     #[must_use]
     pub fn horizon_us(&self) -> i64 {
-        self.reach(self.plan.longest_us())
+        self.whole_from().saturating_sub(self.plan.longest_us())
     }
 
+    /// Costs the same however much is held.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let mut stats = Stats { bytes_max: self.limits.bytes, late_reach_us: self.lateness(), ..Stats::default() };
-        for track in self.keys.iter().flat_map(|keys| &keys.tracks) {
-            let (entries, labels) = track.len();
-            stats.entries += entries as u64;
-            stats.labels += labels as u64;
-            stats.bytes += track.bytes() + size_of::<Track>();
-            stats.keys += 1;
+        let mut stats = Stats {
+            bytes_max: self.limits.bytes,
+            late_reach_us: self.clock.newest().map_or(self.late_us, |newest| newest.saturating_sub(self.whole_from())),
+            shortened: self.losses.shortened,
+            coarsened_keys: self.losses.coarsened_keys,
+            dropped_keys: self.losses.dropped_keys,
+            ..Stats::default()
+        };
+        for keys in &self.keys {
+            let held = keys.held();
+            stats.entries += held.rows as u64;
+            stats.labels += held.labels as u64;
+            stats.bytes += held.bytes;
+            stats.coarse_keys += held.coarse as u64;
+            stats.keys += keys.len() as u64;
         }
         stats
     }
 
-    fn lateness(&self) -> i64 {
-        self.limits.lateness_us.unwrap_or(self.plan.longest_us())
+    /// Bytes in use.
+    pub(super) fn bytes(&self) -> usize {
+        self.keys.iter().map(|keys| keys.held().bytes).sum()
     }
 
-    fn reach(&self, span_us: i64) -> i64 {
-        let reach = span_us.saturating_add(self.lateness());
-        self.clock.newest().map_or(i64::MIN, |newest| newest.saturating_sub(reach))
+    /// Events after this find their windows whole.
+    fn whole_from(&self) -> i64 {
+        let late = self.clock.newest().map_or(i64::MIN, |newest| newest.saturating_sub(self.late_us));
+        late.max(self.floor_us)
+    }
+
+    fn set_late(&mut self, late_us: i64) {
+        self.floor_us = self.whole_from();
+        self.late_us = late_us;
+    }
+
+    /// With room again, events may come later again, as far as that is held.
+    fn recover(&mut self) {
+        let declared = self.limits.lateness_us.unwrap_or(self.plan.longest_us()).max(0);
+        if self.late_us < declared && self.bytes() < self.limits.bytes / 2 {
+            self.set_late(declared);
+        }
+    }
+
+    /// Gives up what is old of all keys.
+    pub(super) fn sweep_all(&mut self) {
+        let plan = Arc::clone(&self.plan);
+        for (at, stream) in plan.streams().iter().enumerate() {
+            let cutoff = self.cutoff(stream);
+            if let Some(keys) = self.keys.get_mut(at) {
+                keys.sweep(keys.len(), cutoff, stream, &self.label_layout);
+            }
+        }
     }
 
     /// What a stream holds is after this.
     pub(super) fn cutoff(&self, stream: &Stream) -> i64 {
-        self.reach(stream.span_us)
+        self.whole_from().saturating_sub(stream.span_us)
     }
 
     /// Whether an event with these cells stands in the stream.
@@ -192,23 +235,10 @@ impl Windows {
     }
 
     pub(super) fn find(&self, stream: usize, key: u64) -> Option<&Track> {
-        let keys = self.keys.get(stream)?;
-        keys.tracks.get(*keys.places.get(&key)? as usize)
-    }
-}
-
-impl Keys {
-    fn find_mut(&mut self, key: u64) -> Option<&mut Track> {
-        self.tracks.get_mut(*self.places.get(&key)? as usize)
+        self.keys.get(stream)?.get(key)
     }
 
-    /// The key's track, made if there is none. None: there are 2^32 keys.
-    fn track(&mut self, key: u64, stream: &Stream) -> Option<&mut Track> {
-        let next = u32::try_from(self.tracks.len()).ok()?;
-        let at = *self.places.entry(key).or_insert(next);
-        if at == next {
-            self.tracks.push(Track::new(key, stream));
-        }
-        self.tracks.get_mut(at as usize)
+    pub(super) fn label_layout(&self) -> &Layout {
+        &self.label_layout
     }
 }

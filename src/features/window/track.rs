@@ -1,10 +1,18 @@
 //! What a stream holds of one key: its entries, and the labels of these.
 
+use super::lasts::Lasts;
 use super::layout::Layout;
 use super::leaf::Rows;
 use super::plan::Stream;
 use super::query::SECOND_US;
-use super::tree::Tree;
+use super::tree::{Fix, Shape, Tree};
+
+/// Panes of a coarse key are at least this part of the shortest window, so that most of a window is still told apart.
+const FINEST_PART: i64 = 256;
+/// And at most this part.
+const COARSEST_PART: i64 = 8;
+/// Keys with fewer entries are not made coarse.
+const COARSE_ROWS_MIN: usize = 32;
 
 /// One key's entries and labels.
 #[derive(Debug)]
@@ -12,6 +20,7 @@ pub struct Track {
     pub key: u64,
     entries: Tree,
     labels: Option<Box<Tree>>,
+    lasts: Option<Box<Lasts>>,
     /// Width of a pane; 0: each event is an entry.
     pane_us: i64,
 }
@@ -23,24 +32,45 @@ pub struct Ends {
     pub until: i64,
 }
 
+/// What a track, or all of them, takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Events, or panes of them.
+    pub rows: usize,
+    pub labels: usize,
+    pub bytes: usize,
+    /// Keys in wider panes than were declared.
+    pub coarse: usize,
+}
+
 impl Track {
     #[must_use]
     pub fn new(key: u64, stream: &Stream) -> Self {
-        Self { key, entries: Tree::new(), labels: None, pane_us: stream.resolution_us }
+        let lasts = Lasts::new(&stream.layout);
+        Self { key, entries: Tree::new(), labels: None, lasts, pane_us: stream.resolution_us }
     }
 
-    fn rows(&self) -> Rows {
-        if self.pane_us == 0 { Rows::Events } else { Rows::Panes }
+    fn shape<'a>(&self, layout: &'a Layout) -> Shape<'a> {
+        Shape { rows: if self.pane_us == 0 { Rows::Events } else { Rows::Panes }, layout }
     }
 
     fn pane(&self, time_us: i64) -> i64 {
-        if self.pane_us == 0 || time_us == i64::MIN { time_us } else { time_us - time_us.rem_euclid(self.pane_us) }
+        match self.pane_us {
+            0 => time_us,
+            pane => time_us.saturating_sub(time_us.rem_euclid(pane)),
+        }
     }
 
-    /// Rows and labels.
     #[must_use]
-    pub fn len(&self) -> (usize, usize) {
-        (self.entries.len(), self.labels.as_ref().map_or(0, |labels| labels.len()))
+    pub fn held(&self, stream: &Stream) -> Held {
+        let (labels, label_bytes) =
+            self.labels.as_ref().map_or((0, 0), |labels| (labels.len(), labels.bytes() + size_of::<Tree>()));
+        Held {
+            rows: self.entries.len(),
+            labels,
+            bytes: self.entries.bytes() + label_bytes + self.lasts.as_ref().map_or(0, |lasts| lasts.bytes()),
+            coarse: usize::from(self.pane_us != stream.resolution_us),
+        }
     }
 
     /// Its last entry's time.
@@ -49,49 +79,51 @@ impl Track {
         self.entries.last()
     }
 
-    #[must_use]
-    pub fn is_coarse(&self) -> bool {
-        self.pane_us != 0
-    }
-
-    /// Puts an entry in. `row` has the stream's cells.
-    pub fn insert(&mut self, time_us: i64, row: &[u64], stream: &Stream) {
+    /// Puts an entry in. `row` has the stream's cells; times after `doubted_us` may be wrong.
+    pub fn insert(&mut self, time_us: i64, row: &mut [u64], doubted_us: i64, stream: &Stream) {
         let layout = &stream.layout;
         if self.pane_us == 0 {
-            self.entries.insert(time_us, row, Rows::Events, layout);
+            if let Some(lasts) = &mut self.lasts {
+                lasts.enter(time_us, row, doubted_us, &mut self.entries, layout);
+            }
+            self.entries.insert(time_us, row, Shape::events(layout));
             return;
         }
-        let pane = self.pane(time_us);
-        let found = self.entries.change(pane, Rows::Panes, layout, &mut |summary| {
-            layout.add_rows(summary, row, 1);
+        let mut summary = layout.nothing();
+        layout.add_rows(&mut summary, row, 1);
+        self.add_pane(time_us, &summary, layout);
+    }
+
+    fn add_pane(&mut self, time_us: i64, summary: &[u64], layout: &Layout) {
+        let (pane, shape) = (self.pane(time_us), self.shape(layout));
+        let found = self.entries.change(pane, shape, Fix::Add(summary), &mut |there| {
+            layout.add(there, summary);
             true
         });
         if !found {
-            let mut summary = Vec::new();
-            layout.clear(&mut summary);
-            layout.add_rows(&mut summary, row, 1);
-            self.entries.insert(pane, &summary, Rows::Panes, layout);
+            self.entries.insert(pane, summary, shape);
         }
     }
 
     /// Sets the label of an entry; false where the entry is not held.
     pub fn label(&mut self, sequence: u64, time_us: i64, value: f64, stream: &Stream, labels: &Layout) -> bool {
         let pane = self.pane(time_us);
-        if !self.entries.back(pane.saturating_sub(1), pane, self.rows().width(&stream.layout), &mut |_, _| true) {
+        if !self.entries.back(pane.saturating_sub(1), pane, self.shape(&stream.layout), &mut |_, _| true) {
             return false;
         }
         let row = [value.to_bits(), sequence];
-        let same = |there: &mut [u64]| {
-            let same = there.get(1) == Some(&sequence);
-            if same {
-                there.copy_from_slice(&row);
-            }
-            same
-        };
-        let held = self.labels.as_mut();
-        let changed = held.is_some_and(|held| held.change(time_us, Rows::Events, labels, &mut { same }));
+        let (shape, held) = (Shape::events(labels), self.labels.as_mut());
+        let changed = held.is_some_and(|held| {
+            held.change(time_us, shape, Fix::Recount, &mut |there| {
+                let same = there.get(1) == Some(&sequence);
+                if same {
+                    there.copy_from_slice(&row);
+                }
+                same
+            })
+        });
         if !changed && value != 0.0 {
-            self.labels.get_or_insert_with(|| Box::new(Tree::new())).insert(time_us, &row, Rows::Events, labels);
+            self.labels.get_or_insert_with(|| Box::new(Tree::new())).insert(time_us, &row, shape);
         }
         true
     }
@@ -104,15 +136,22 @@ impl Track {
 
     /// Makes `summary` that of the window.
     pub fn fold(&self, ends: Ends, layout: &Layout, summary: &mut Vec<u64>) {
+        summary.resize(layout.words(), 0);
         layout.clear(summary);
-        self.entries.fold(ends.after, ends.until, self.rows(), layout, summary);
+        self.entries.fold(ends.after, ends.until, self.shape(layout), summary);
     }
 
-    /// Different values of a category in the window.
+    /// Whether a window's summary tells how many different values it holds.
+    #[must_use]
+    pub fn counts_distinct(&self, ends: Ends) -> bool {
+        self.lasts.as_ref().is_some_and(|lasts| lasts.counts(ends.until))
+    }
+
+    /// Different values of a category in the window, by looking at each of its entries.
     #[must_use]
     pub fn distinct(&self, ends: Ends, category: usize, layout: &Layout) -> u64 {
         let mut values = Vec::new();
-        self.entries.back(ends.after, ends.until, layout.cells(), &mut |_, row| {
+        self.entries.back(ends.after, ends.until, self.shape(layout), &mut |_, row| {
             values.extend(row.get(layout.numbers() + category).map(|cell| cell | 1).filter(|cell| *cell != 1));
             false
         });
@@ -125,9 +164,8 @@ impl Track {
     #[must_use]
     pub fn last_in(&self, ends: Ends, mut skip: u64, layout: &Layout) -> Option<i64> {
         let mut found = None;
-        let rows = self.rows();
-        self.entries.back(ends.after, ends.until, rows.width(layout), &mut |time, row| {
-            let here = if rows == Rows::Events { 1 } else { layout.count(row) };
+        self.entries.back(ends.after, ends.until, self.shape(layout), &mut |time, row| {
+            let here = if self.pane_us == 0 { 1 } else { layout.count(row) };
             if here > skip {
                 found = Some(time);
                 return true;
@@ -141,22 +179,32 @@ impl Track {
     /// The sum of the labels in the window, in 2^-60.
     pub fn label_sum(&self, ends: Ends, labels: &Layout, summary: &mut Vec<u64>) -> i128 {
         let Some(held) = &self.labels else { return 0 };
+        summary.resize(labels.words(), 0);
         labels.clear(summary);
         // Labels keep their events' times: what lies in a pane that counts, counts.
-        let (after, until) = match self.pane_us {
-            0 => (ends.after, ends.until),
-            pane => (ends.after.saturating_add(pane - 1), ends.until.saturating_add(pane - 1)),
-        };
-        held.fold(after, until, Rows::Events, labels, summary);
+        let behind = (self.pane_us - 1).max(0);
+        let (after, until) = (ends.after.saturating_add(behind), ends.until.saturating_add(behind));
+        held.fold(after, until, Shape::events(labels), summary);
         labels.sum(summary, 0)
     }
 
     /// Gives up what is not after `cutoff`; true where nothing is left.
     pub fn expire(&mut self, cutoff: i64, stream: &Stream, labels: &Layout) -> bool {
-        let rows = self.rows();
-        self.entries.expire(self.pane(cutoff).saturating_sub(i64::from(self.pane_us != 0)), rows, &stream.layout);
+        let (layout, shape) = (&stream.layout, self.shape(&stream.layout));
+        // A window that begins in a pane does not count it.
+        let lasts = &mut self.lasts;
+        let mut gone = |row: &[u64]| {
+            if let Some(lasts) = lasts {
+                lasts.leave(row, layout);
+            }
+        };
+        let cutoff_pane = match self.pane_us {
+            0 => cutoff,
+            pane => cutoff.saturating_sub(cutoff.rem_euclid(pane)),
+        };
+        self.entries.expire(cutoff_pane, shape, &mut gone);
         if let Some(held) = &mut self.labels {
-            held.expire(cutoff, Rows::Events, labels);
+            held.expire(cutoff, Shape::events(labels), &mut |_| ());
             if held.len() == 0 {
                 self.labels = None;
             }
@@ -164,10 +212,47 @@ impl Track {
         self.entries.len() == 0 && self.labels.is_none()
     }
 
-    /// Bytes on the heap.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.entries.bytes() + self.labels.as_ref().map_or(0, |labels| size_of::<Tree>() + labels.bytes())
+    /// Holds the key in panes, or in wider ones, where that halves what it takes at least; false where it does not.
+    pub fn coarsen(&mut self, stream: &Stream) -> bool {
+        let (layout, shape) = (&stream.layout, self.shape(&stream.layout));
+        if layout.categories() > 0 || self.entries.len() < COARSE_ROWS_MIN {
+            return false;
+        }
+        let finest = (stream.shortest_us / FINEST_PART / SECOND_US).max(1) * SECOND_US;
+        let mut pane = finest.max(self.pane_us.saturating_mul(2));
+        let cells = self.entries.len() * (shape.width() * 2 + 1);
+        while pane <= stream.shortest_us / COARSEST_PART {
+            let (mut panes, mut last) = (0_usize, None);
+            self.entries.back(i64::MIN, i64::MAX, shape, &mut |time, _| {
+                let here = Some(time.div_euclid(pane));
+                panes += usize::from(here != last);
+                last = here;
+                false
+            });
+            if panes * (layout.words() * 2 + 1) <= cells / 2 {
+                self.rebuild(pane, layout);
+                return true;
+            }
+            pane *= 2;
+        }
+        false
+    }
+
+    fn rebuild(&mut self, pane_us: i64, layout: &Layout) {
+        let (shape, mut panes) = (self.shape(layout), Vec::<(i64, Vec<u64>)>::new());
+        self.entries.back(i64::MIN, i64::MAX, shape, &mut |time, row| {
+            let time = time - time.rem_euclid(pane_us);
+            if panes.last().is_none_or(|(last, _)| *last != time) {
+                panes.push((time, layout.nothing()));
+            }
+            if let Some((_, summary)) = panes.last_mut() {
+                shape.add_row(summary, row);
+            }
+            false
+        });
+        (self.entries, self.pane_us) = (Tree::new(), pane_us);
+        let shape = self.shape(layout);
+        panes.iter().rev().for_each(|(time, summary)| self.entries.insert(*time, summary, shape));
     }
 }
 

@@ -101,12 +101,14 @@ impl Memo<'_> {
             let last = track.last_in(ends, within, layout)?;
             return Some(seconds(last, view.time_us));
         }
-        if let Reads::Distinct(category) = reads {
+        if let Reads::Distinct(category) = reads
+            && !track.counts_distinct(ends)
+        {
             return Some(track.distinct(ends, category, layout) as f64);
         }
         if matches!(reads, Reads::LabelSum) {
             self.ends = None;
-            return Some(fixed::number(track.label_sum(ends, &view.windows.label_layout, &mut self.summary)));
+            return Some(fixed::number(track.label_sum(ends, view.windows.label_layout(), &mut self.summary)));
         }
         if self.ends != Some(ends) {
             track.fold(ends, layout, &mut self.summary);
@@ -121,10 +123,11 @@ impl Memo<'_> {
             Reads::Most(n) => layout.most(summary, n),
             Reads::Std(n) => layout.deviation(summary, n),
             Reads::Ratio(n) => Some(own? / layout.mean(summary, n).filter(|mean| *mean != 0.0)?),
+            Reads::Distinct(category) => Some(layout.last_ones(summary, category) as f64),
             Reads::FirstSeen => Some(if count > within { 0.0 } else { 1.0 }),
             Reads::LabelMean => {
                 self.ends = None;
-                fixed::mean(track.label_sum(ends, &view.windows.label_layout, &mut self.summary), count)
+                fixed::mean(track.label_sum(ends, view.windows.label_layout(), &mut self.summary), count)
             }
             _ => Some(count as f64),
         }

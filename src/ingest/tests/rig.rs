@@ -55,6 +55,7 @@ impl Rig {
             lineup,
             courier: None,
             keep_payload: true,
+            refolded: None,
         };
         let engine = Arc::new(Engine::start(parts).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

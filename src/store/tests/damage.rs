@@ -26,7 +26,9 @@ fn original() -> Original {
         let offsets = vec![(String::from("feed"), round.to_le_bytes().to_vec())];
         rig.store.set_cursor("file", round * 500 + 1).expect("cursor");
         let labels = vec![label(&round.to_string(), rig.writer.clock().now_ms())];
-        rig.writer.commit(&Commit { chunks, offsets, labels, ..Commit::default() }).expect("commit");
+        let sequences = chunks[0].first()..chunks[0].first() + 1000;
+        let observed = Some(observations::observed(sequences));
+        rig.writer.commit(&Commit { chunks, offsets, labels, observed, ..Commit::default() }).expect("commit");
     }
     let (log, seed) = (rig.log(1), rig.store.seed());
     assert_eq!(log.len(), 24_000);
@@ -66,6 +68,16 @@ impl Original {
         }
         let lost = self.log.len() as u64 - log.len() as u64;
         assert_eq!(rig.recovery.lost_now, lost, "{what}");
+        // Each observation there is is the one of its sequence, once; what is missing between two others is counted.
+        let observed = observations::all(&rig.store, 0);
+        assert!(observed.is_sorted_by(|a, b| a.0.sequence < b.0.sequence), "{what}");
+        for (row, cells) in &observed {
+            let (expected, expected_cells) = observations::one(row.sequence);
+            assert_eq!((*row, &cells[..]), (expected, &expected_cells[..]), "{what}");
+        }
+        let ends = observed.first().zip(observed.last()).map(|(first, last)| (first.0.sequence, last.0.sequence));
+        let between = ends.map_or(0, |(first, last)| last - first + 1) - observed.len() as u64;
+        assert_eq!(rig.recovery.observations_lost_now, between, "{what}");
         assert_eq!(rig.store.stats().lost, lost, "{what}");
         assert_eq!(rig.recovery.salvaged_to.is_some(), rig.store.stats().set_aside > 0, "{what}");
         assert!(lost == 0 || rig.recovery.salvaged_to.is_some(), "{what}");
@@ -79,7 +91,8 @@ impl Original {
         // The next start has nothing new to report.
         let again = Rig::open(&options);
         assert_eq!(again.recovery.salvaged_to, None, "{what}");
-        assert_eq!(again.recovery.lost_now, 0, "{what}");
+        assert_eq!((again.recovery.lost_now, again.recovery.observations_lost_now), (0, 0), "{what}");
+        assert_eq!(observations::all(&again.store, 0), observed, "{what}");
         assert_eq!(again.store.stats().lost, lost, "{what}");
         assert_eq!(again.log(1).len(), log.len() + 1, "{what}");
         lost
@@ -152,14 +165,14 @@ fn a_salvage_that_is_cut_off_is_done_again() {
     for (n, step) in steps.into_iter().enumerate() {
         let copy = original.copy(|file, byte| file.write_all_at(&[byte(at) ^ 0x10], at).expect("write"));
         let rig = Rig::open(&options(copy.path()));
-        let (log, labels) = (rig.log(1), rig.store.labels().expect("labels"));
+        let (log, labels) = (rig.log(1), labels(&rig.store));
         assert!(labels.len() >= 23, "{} of 24 labels", labels.len());
         drop((rig.writer, rig.store));
         assert!(damaged(&copy).exists(), "no salvage by a bit at {at}");
         step(copy.path().to_owned());
         let rig = Rig::open(&options(copy.path()));
         assert_eq!(rig.log(1), log, "step {n}");
-        assert_eq!(rig.store.labels().expect("labels"), labels, "step {n}");
+        assert_eq!(super::labels(&rig.store), labels, "step {n}");
         assert!(damaged(&copy).join("done").exists());
     }
 }

@@ -138,7 +138,7 @@ fn what_a_shadow_said_survives_a_restart_and_a_merge_of_chunks() {
 }
 
 #[test]
-fn a_store_of_format_1_opens_and_is_of_format_2_from_then_on() {
+fn a_store_of_format_1_opens_and_is_of_this_format_from_then_on() {
     let dir = tempfile::tempdir().expect("dir");
     let mut rig = Rig::open(&options(dir.path()));
     rig.load("a", 5);
@@ -151,5 +151,5 @@ fn a_store_of_format_1_opens_and_is_of_format_2_from_then_on() {
     let rig = Rig::open(&options(dir.path()));
     assert_eq!(rig.log(1).len(), 5);
     drop((rig.writer, rig.store, rig.index));
-    assert_eq!(inspect::report(dir.path()).expect("report").format, 2);
+    assert_eq!(inspect::report(dir.path()).expect("report").format, state::FORMAT);
 }

@@ -76,7 +76,11 @@ fn labels_are_kept_as_long_as_the_window_is() {
         rig.writer.commit(&Commit { labels, ..Commit::default() }).expect("commit");
     }
     rig.writer.maintain().expect("maintain");
-    let ids = |rig: &Rig| rig.store.labels().expect("labels").into_iter().map(|label| label.id).collect::<Vec<_>>();
+    let ids = |rig: &Rig| {
+        let mut ids = Vec::new();
+        rig.store.each_label(&mut |label| ids.push(label.id)).expect("labels");
+        ids
+    };
     assert_eq!((ids(&rig), rig.store.stats().labels), (vec![String::from("young")], 1));
     rig.writer.close().expect("close");
     drop(rig.store);

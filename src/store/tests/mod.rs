@@ -8,6 +8,7 @@ mod history;
 mod inspecting;
 mod limits;
 mod model;
+mod observations;
 mod traps;
 
 use super::*;
@@ -33,13 +34,22 @@ pub struct Rig {
     pub writer: Writer,
     pub builder: BatchBuilder,
     pub recovery: Recovery,
+    /// Whether commits carry observations.
+    pub observing: bool,
 }
 
 impl Rig {
     pub fn open(options: &Options) -> Self {
         let opened = open(options).expect("open");
         let builder = BatchBuilder::new(opened.writer.next_sequence());
-        Self { store: opened.store, index: opened.index, writer: opened.writer, builder, recovery: opened.recovery }
+        Self {
+            store: opened.store,
+            index: opened.index,
+            writer: opened.writer,
+            builder,
+            recovery: opened.recovery,
+            observing: false,
+        }
     }
 
     /// Appends an event to the open batch.
@@ -73,7 +83,10 @@ impl Rig {
 
     pub fn commit(&mut self) -> Committed {
         let chunks = self.builder.seal();
-        self.writer.commit(&Commit { chunks, ..Commit::default() }).expect("commit")
+        let next = chunks.last().map_or(1, |chunk| chunk.next());
+        let sequences = chunks.first().map_or(1, |chunk| chunk.first())..next;
+        let observed = self.observing.then(|| observations::observed(sequences));
+        self.writer.commit(&Commit { chunks, observed, ..Commit::default() }).expect("commit")
     }
 
     /// A commit of `count` events with ids `<prefix><n>`.
@@ -107,9 +120,28 @@ pub fn log(store: &Store, mut from: u64) -> Vec<(u64, String)> {
     found
 }
 
+/// All labels kept.
+pub fn labels(store: &Store) -> Vec<Label> {
+    let mut found = Vec::new();
+    store.each_label(&mut |label| found.push(label)).expect("read");
+    found
+}
+
 /// A label of an event.
 pub fn label(id: &str, log_ms: u64) -> Label {
-    Label { source: "pos".into(), id: id.into(), key: None, time_us: 0, value: 1.0, log_ms }
+    Label {
+        source: "pos".into(),
+        id: id.into(),
+        key: None,
+        identity: 0,
+        sequence: None,
+        event_us: None,
+        time_us: 0,
+        value: 1.0,
+        log_ms,
+        schema: None,
+        cells: Vec::new(),
+    }
 }
 
 /// A number that does not compress.

@@ -10,6 +10,8 @@ enum Step {
     Load(Vec<usize>),
     /// The sink confirms this share (percent) of what it has not confirmed.
     Confirm(u64),
+    /// No window reaches back to this share (percent) of the events any more.
+    Horizon(u64),
     Offset(u8),
     Quarantine(usize),
     DropQuarantine,
@@ -22,6 +24,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         4 => prop::collection::vec(prop_oneof![1usize..4, 50usize..400], 1..60).prop_map(Step::Load),
         3 => (0u64..=100).prop_map(Step::Confirm),
+        2 => (0u64..=100).prop_map(Step::Horizon),
         1 => any::<u8>().prop_map(Step::Offset),
         1 => (0usize..40_000).prop_map(Step::Quarantine),
         1 => Just(Step::DropQuarantine),
@@ -36,6 +39,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 struct Model {
     events: BTreeMap<u64, String>,
     cursor: u64,
+    /// The observations of these and earlier ones may go.
+    horizon: u64,
     offset: Option<Vec<u8>>,
     quarantine: BTreeMap<u64, Vec<u8>>,
 }
@@ -53,6 +58,10 @@ fn check(rig: &Rig, model: &Model) {
         assert_eq!(rig.find(id), Some(*sequence));
     }
     assert_eq!(rig.store.cursor("file").expect("cursor"), model.cursor);
+    // Observations go oldest first, and none that a window may need.
+    let observed = observations::all(&rig.store, 0).first().map_or(next, |(row, _)| row.sequence);
+    assert!(observed <= model.horizon + 1, "{observed} {}", model.horizon);
+    observations::must_be(&rig.store, observed..next);
     assert_eq!(rig.store.offset("feed").expect("offset"), model.offset);
     let listed = rig.store.quarantine_list(0, 1000).expect("list");
     assert_eq!(
@@ -75,7 +84,7 @@ proptest! {
         let mut dirs = vec![tempfile::tempdir().expect("dir")];
         // The smallest index: 1024 events are the window.
         let with = |dir: &Path| Options { index_bytes: 0, ..options(dir) };
-        let mut rig = Rig::open(&with(dirs[0].path()));
+        let mut rig = Rig { observing: true, ..Rig::open(&with(dirs[0].path())) };
         let mut model = Model { cursor: 1, ..Model::default() };
         let mut count = 0u64;
         for step in steps {
@@ -94,6 +103,12 @@ proptest! {
                     model.cursor += (rig.store.committed() - model.cursor) * share / 100;
                     rig.store.set_cursor("file", model.cursor).expect("cursor");
                     rig.writer.maintain().expect("maintain");
+                }
+                Step::Horizon(share) => {
+                    let horizon = (rig.store.committed() - 1) * share / 100;
+                    model.horizon = model.horizon.max(horizon);
+                    let horizon_us = Some(observations::time_us(horizon));
+                    rig.writer.commit(&Commit { horizon_us, ..Commit::default() }).expect("commit");
                 }
                 Step::Offset(n) => {
                     model.offset = Some(vec![n; usize::from(n)]);
@@ -125,13 +140,13 @@ proptest! {
                     let dir = dirs.last().expect("dir").path().to_owned();
                     rig.writer.close().expect("close");
                     drop(rig.store);
-                    rig = Rig::open(&with(&dir));
+                    rig = Rig { observing: true, ..Rig::open(&with(&dir)) };
                 }
                 Step::Crash => {
                     let copy = tempfile::tempdir().expect("dir");
                     copy_dir(dirs.last().expect("dir").path(), copy.path());
                     drop((rig.writer, rig.store));
-                    rig = Rig::open(&with(copy.path()));
+                    rig = Rig { observing: true, ..Rig::open(&with(copy.path())) };
                     dirs.push(copy);
                 }
             }

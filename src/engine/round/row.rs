@@ -1,0 +1,65 @@
+//! A new event's row, with what the windows say at its place in the log, and the scores of a wave's rows.
+
+use super::{Fresh, Round};
+use crate::engine::told;
+use crate::engine::windows::Windowed;
+use crate::event::{Event, EventBatch};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The reason of a verdict whose event came too late for the windows.
+const TOO_LATE: &str = "too late: not counted in windows";
+
+impl Round {
+    /// Takes a new event in: into the windows first, so that its row holds what they say with it.
+    pub(super) fn add_row(&mut self, batch: &EventBatch, item: usize, event: &Event, sequence: u64) {
+        let fields = batch.fields_of(event, self.models.fields());
+        let mut note = None;
+        if let Some(windowed) = &mut self.windowed {
+            let at = (sequence, told::wall_ms().saturating_mul(1000));
+            let taken = windowed.observe(at, event, (fields, &batch.text), self.models.reading());
+            note = (!taken.counted).then_some(TOO_LATE);
+            if let Some(value) = taken.label {
+                self.found_label(batch, event, value);
+            }
+        }
+        let features = self.models.features();
+        let start = self.rows.len();
+        self.rows.resize(start + features.width(), 0.0);
+        let row = self.rows.get_mut(start..).unwrap_or_default();
+        let view = self.windowed.as_ref().and_then(Windowed::view);
+        if !self.models.bundle.rules().is_empty() {
+            features.freeze(view.as_ref(), &mut self.frozen);
+        }
+        let filled = catch_unwind(AssertUnwindSafe(|| {
+            features.fill(fields, &batch.text, view.as_ref(), row).map_err(|unscorable| unscorable.to_string())
+        }));
+        if let Some(shadow) = &mut self.models.shadow {
+            shadow.add(fields, &batch.text, view.as_ref());
+        }
+        let unscorable = match filled {
+            Ok(filled) => filled.err(),
+            Err(_) => Some(self.panicked("features", batch, item)),
+        };
+        self.fresh.push(Fresh { item, unscorable, note });
+    }
+
+    /// Scores the wave's rows in one call, or, should that panic, each for itself.
+    pub(super) fn score(&mut self, batch: &EventBatch) {
+        let width = self.models.features().width();
+        self.scores.clear();
+        self.scores.resize(self.fresh.len(), f64::NAN);
+        let whole = catch_unwind(AssertUnwindSafe(|| self.models.scorer.score(&self.rows, &mut self.scores)));
+        if whole.is_ok() {
+            return;
+        }
+        for n in 0..self.fresh.len() {
+            self.models.renew();
+            let row = self.rows.get(n * width..(n + 1) * width).unwrap_or_default();
+            let Some(score) = self.scores.get_mut(n..=n) else { continue };
+            if catch_unwind(AssertUnwindSafe(|| self.models.scorer.score(row, score))).is_err() {
+                let reason = self.panicked("scoring", batch, self.fresh[n].item);
+                self.fresh[n].unscorable = Some(reason);
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The keys of one stream, found by their hashes and swept in turn.
+
+use super::layout::Layout;
+use super::plan::Stream;
+use super::track::{Held, Track};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Bytes of a place in the map.
+const PLACE_BYTES: usize = size_of::<(u64, u32)>() + 1;
+
+/// A stream's keys with what each holds.
+#[derive(Debug, Default)]
+pub struct Keys {
+    places: HashMap<u64, u32, BuildHasherDefault<Same>>,
+    tracks: Vec<Track>,
+    /// The next to sweep.
+    next: usize,
+    held: Held,
+}
+
+/// Keys are hashes.
+#[derive(Default)]
+struct Same(u64);
+
+impl Hasher for Same {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
+impl Keys {
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tracks.len()
+    }
+
+    #[must_use]
+    pub fn get(&self, key: u64) -> Option<&Track> {
+        self.tracks.get(*self.places.get(&key)? as usize)
+    }
+
+    #[must_use]
+    pub fn tracks(&self) -> &[Track] {
+        &self.tracks
+    }
+
+    /// What all keys take, their places included.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        let places = self.places.capacity() * 8 / 7 * PLACE_BYTES;
+        let bytes = self.held.bytes + self.tracks.capacity() * size_of::<Track>() + places;
+        Held { bytes, ..self.held }
+    }
+
+    /// Works on a key's track, which is made where there is none and `make` says so.
+    pub fn with<T>(&mut self, key: u64, make: bool, stream: &Stream, work: impl FnOnce(&mut Track) -> T) -> Option<T> {
+        let at = match self.places.get(&key) {
+            Some(at) => *at as usize,
+            None if make => {
+                let at = self.tracks.len();
+                // 2^32 keys are more than any memory holds.
+                self.places.insert(key, u32::try_from(at).ok()?);
+                if at == self.tracks.capacity() {
+                    self.tracks.reserve_exact((at / 4).max(4));
+                }
+                self.tracks.push(Track::new(key, stream));
+                at
+            }
+            None => return None,
+        };
+        let track = self.tracks.get_mut(at)?;
+        let before = track.held(stream);
+        let out = work(track);
+        let after = track.held(stream);
+        self.moved(before, after);
+        Some(out)
+    }
+
+    /// Gives up what is old of the next few keys.
+    pub fn sweep(&mut self, count: usize, cutoff: i64, stream: &Stream, labels: &Layout) {
+        for _ in 0..count.min(self.tracks.len()) {
+            if self.next >= self.tracks.len() {
+                self.next = 0;
+                self.shrink();
+            }
+            let Some(track) = self.tracks.get_mut(self.next) else { return };
+            let before = track.held(stream);
+            let is_empty = track.expire(cutoff, stream, labels);
+            let after = track.held(stream);
+            self.moved(before, after);
+            if is_empty {
+                self.drop_at(self.next, stream);
+            } else {
+                self.next += 1;
+            }
+        }
+    }
+
+    /// Gives up a key with all it holds.
+    pub fn drop_key(&mut self, key: u64, stream: &Stream) {
+        if let Some(at) = self.places.get(&key) {
+            self.drop_at(*at as usize, stream);
+        }
+    }
+
+    /// Gives back room that is no longer needed.
+    pub fn shrink(&mut self) {
+        if self.places.capacity() > 64 && self.places.len() * 4 < self.places.capacity() {
+            self.places.shrink_to(self.places.len() * 2);
+        }
+        if self.tracks.capacity() > 64 && self.tracks.len() * 2 < self.tracks.capacity() {
+            self.tracks.shrink_to(self.tracks.len() / 4 * 5);
+        }
+    }
+
+    fn drop_at(&mut self, at: usize, stream: &Stream) {
+        if at >= self.tracks.len() {
+            return;
+        }
+        let track = self.tracks.swap_remove(at);
+        self.places.remove(&track.key);
+        self.moved(track.held(stream), Held::default());
+        if let (Some(moved), Ok(at)) = (self.tracks.get(at), u32::try_from(at)) {
+            self.places.insert(moved.key, at);
+        }
+    }
+
+    fn moved(&mut self, before: Held, after: Held) {
+        let add = |total: &mut usize, before: usize, after: usize| *total = (*total + after).saturating_sub(before);
+        add(&mut self.held.rows, before.rows, after.rows);
+        add(&mut self.held.labels, before.labels, after.labels);
+        add(&mut self.held.bytes, before.bytes, after.bytes);
+        add(&mut self.held.coarse, before.coarse, after.coarse);
+    }
+}

@@ -1,0 +1,1 @@
+//! What an error says: where, what was expected, what was found.

@@ -1,0 +1,1 @@
+//! Over arbitrary texts and expressions.
