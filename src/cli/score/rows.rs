@@ -28,7 +28,7 @@ pub(super) fn score(bundle: &Bundle, input: Input, along: Along, out: &mut Outpu
         return Err(Failure::usage("--rows: expected CSV, whose columns are the model's inputs; found NDJSON"));
     }
     if along.contributions && bundle.reasons_method() != Method::Shapley {
-        let why = bundle.notes().first().map(|note| format!("; {note}")).unwrap_or_default();
+        let why = bundle.notes().next().map(|note| format!("; {note}")).unwrap_or_default();
         let found = bundle.reasons_method().name();
         return Err(Failure::does_not_hold(format!(
             "--contributions: expected a model whose reasons are Shapley values, found {found}{why}"
