@@ -7,6 +7,7 @@
 //! transform = [{ log1p = true }, { standardise = { mean = 3.1, std = 1.2 } }]
 //! missing = "unscorable"                                  # the default
 //! baseline = 0.0                                          # the default, after the transforms
+//! input = true                                            # the default; false: for rules alone, not of the model
 //! ```
 //!
 //! **Values.** A number is itself, `true` and `false` are 1 and 0, `null` counts as missing. A text is
@@ -72,7 +73,7 @@ use crate::event::{Field, Pointer};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use transform::{Clock, Feature, From, Source};
+use transform::{Clock, Feature, From, Source, Tail};
 use window::Query;
 pub use window::{CellKind, CellReader, Column, Limits, Plan, Stats, View, Windows};
 
@@ -222,7 +223,7 @@ impl FeatureSet {
         row: &mut [f64],
     ) -> Result<(), Unscorable<'_>> {
         let (mut clock, from) = (Clock::default(), From { fields, text, view });
-        for feature in &self.features {
+        for feature in self.features.iter().filter(|feature| feature.tail != Tail::Apart) {
             let Some(columns) = row.get_mut(feature.columns()) else { continue };
             feature.fill(&from, &mut clock, columns).map_err(|why| Unscorable { feature: &feature.name, why })?;
         }

@@ -126,7 +126,9 @@ impl FeatureSet {
         self.features.get(n).is_some_and(|feature| match &feature.source {
             Source::Field { head: Head::Category | Head::Ordinal(_), .. } => false,
             Source::Field { head: Head::Number, .. } => {
-                !feature.steps.is_empty() || feature.tail != Tail::Cut || matches!(feature.missing, Missing::Number(_))
+                !feature.steps.is_empty()
+                    || !matches!(feature.tail, Tail::Cut)
+                    || matches!(feature.missing, Missing::Number(_))
             }
             _ => true,
         })

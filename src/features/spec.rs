@@ -113,7 +113,16 @@ fn read_feature(
         Some(list) => read_chain(list, &steps_at, problems),
         None => (Head::Number, Vec::new(), Tail::Cut),
     };
-    if is_window && (head != Head::Number || tail != Tail::Cut) {
+    let tail = match reader.boolean("input", problems) {
+        Some(false) if tail != Tail::Cut => {
+            problems
+                .add(steps_at.clone(), "expected no one-hot or hash beside input = false: a rule sees the text itself");
+            tail
+        }
+        Some(false) => Tail::Apart,
+        _ => tail,
+    };
+    if is_window && (head != Head::Number || !matches!(tail, Tail::Cut | Tail::Apart)) {
         problems.add(steps_at, "a window gives a number: expected number steps only, as in { log1p = true }");
     }
     // Of a window that holds nothing the number is 0, unless something else is said.
@@ -152,6 +161,7 @@ fn name_columns(feature: &Feature, names: &mut Vec<String>) {
     match &feature.tail {
         Tail::Cut => names.push(feature.name.clone()),
         Tail::OneHot { values, .. } => names.extend(values.iter().map(|value| format!("{}={value}", feature.name))),
+        Tail::Apart => {}
         Tail::Hash { buckets } => names.extend((0..*buckets).map(|n| format!("{}#{n}", feature.name))),
     }
 }

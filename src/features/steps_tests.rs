@@ -135,6 +135,26 @@ fn a_night_begins_and_ends_as_declared() {
     assert_eq!((text(usual, "2026-07-15T06:59:59Z"), text(usual, "2026-07-15T07:00:00Z")), (Ok(1.0), Ok(0.0)));
 }
 
+/// Rules may look at what the model was not trained on.
+#[test]
+fn a_feature_for_rules_alone_has_no_column_and_makes_nothing_unscorable() {
+    let text = "[[feature]]\nname = \"A\"\nfrom = \"/a\"\ninput = false\n[[feature]]\nname = \"B\"\nfrom = \"/b\"\n\
+                [[feature]]\nname = \"W\"\nwindow = { count = true, key = \"/k\", over = \"1 d\" }\ninput = false";
+    let table: toml::Table = text.parse().unwrap();
+    let mut problems = Problems::default();
+    let mut set = read_features(table["feature"].as_array().unwrap(), &mut problems);
+    assert!(problems.0.is_empty(), "{problems:?}");
+    assert_eq!((set.width(), set.len(), set.names()), (1, 3, &["B".to_owned()][..]));
+    set.bind(&[ColumnKind::F64], &mut problems);
+    assert_eq!((set.baseline(0), set.baseline(1).0), ((0..0, 0.0), 0..1));
+    let (mut row, fields) = ([0.0], [Field::Missing, Field::Number(2.0), Field::Missing]);
+    set.fill(&fields, "", None, &mut row).unwrap();
+    assert_eq!((row, set.raw(0, &[Field::Number(3.0)], "", None)), ([2.0], Value::Number(3.0)));
+    assert!(set.windows(), "its window is kept");
+    let problems = read("input = false\ntransform = [{ one-hot = { values = [1] } }]").1;
+    assert!(problems[0].contains("expected no one-hot or hash beside input = false"), "{problems:?}");
+}
+
 #[test]
 fn what_cannot_be_meant_is_refused_by_name() {
     for (steps, expected) in [

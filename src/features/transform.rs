@@ -100,6 +100,8 @@ pub(super) enum Tail {
     Hash {
         buckets: usize,
     },
+    /// No column: the feature is for rules alone.
+    Apart,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -282,13 +284,14 @@ impl Tail {
             Self::Cut => 1,
             Self::OneHot { values, .. } => values.len(),
             Self::Hash { buckets } => *buckets,
+            Self::Apart => 0,
         }
     }
 
     fn place(&self, category: &[u8], columns: &mut [f64]) -> Result<(), Why> {
         columns.fill(0.0);
         let at = match self {
-            Self::Cut => None,
+            Self::Cut | Self::Apart => None,
             Self::OneHot { values, unknown_is_zeros } => {
                 let at = values.iter().position(|value| value.as_bytes() == category);
                 if at.is_none() && !unknown_is_zeros {

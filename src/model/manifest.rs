@@ -234,7 +234,7 @@ fn read_files(reader: &Reader<'_>, problems: &mut Problems) -> Vec<(String, [u8;
 }
 
 /// Whether it names a file in the bundle's own directory.
-fn is_plain(name: &str) -> bool {
+pub(super) fn is_plain(name: &str) -> bool {
     Path::new(name).file_name().is_some_and(|plain| plain == name) && !name.contains('\\')
 }
 
