@@ -123,7 +123,9 @@ impl Windowed {
             let flying = self.in_flight.as_deref().map(|flying| (&flying.schema, &flying.rows[..], &flying.cells[..]));
             let own = (&self.schema, &self.rows[..], &self.cells[..]);
             flying.into_iter().chain([own]).for_each(|(schema, rows, cells)| refolded.absorb(schema, rows, cells));
-            self.whole_since_us = self.whole_since_us.max(refolded.whole_since_us);
+            // Where something that they want was never kept, they are whole from the next event on.
+            let both = self.whole_since_us.zip(refolded.whole_since_us);
+            self.whole_since_us = both.map(|(held, folded)| held.max(folded));
             folded.push(refolded.windows);
         }
         let schema = schema_of(plan);
