@@ -4,6 +4,7 @@
 use super::{ConfigArg, Failure, output::Output};
 use crate::{
     config::load,
+    event::Timestamp,
     model::hex_text,
     store::{
         Shadowed, StoreError, forget_sink,
@@ -109,7 +110,11 @@ pub(super) fn run(command: &StoreCommand) -> Result<(), Failure> {
             if args.json {
                 out.json(&as_json(report))?;
             } else if damage == 0 {
-                out.line(&format!("whole: {} verdicts in {} chunks", report.records, report.chunks))?;
+                let windows = match report.observations {
+                    0 => String::new(),
+                    count => format!(", {count} observations for windows"),
+                };
+                out.line(&format!("whole: {} verdicts in {} chunks{windows}", report.records, report.chunks))?;
             } else {
                 for line in &report.damage {
                     out.line(line)?;
@@ -212,12 +217,31 @@ fn as_json(report: &Report) -> Value {
         "live-bytes": report.live_bytes,
         "cursors": cursors.collect::<Map<_, _>>(),
         "offset-bytes": offsets.collect::<Map<_, _>>(),
+        "observations": report.observations,
+        "observed-from": report.observations_from_us.map(when),
+        "labels": report.labels,
+        "labels-pending": report.labels_pending,
         "quarantined": report.quarantine.len(),
         "set-aside": report.set_aside,
         "lost": report.lost,
         "held-by": report.held_by,
         "damage": report.damage,
     })
+}
+
+/// An event time, microseconds since 1970, as RFC 3339.
+fn when(time_us: i64) -> String {
+    let mut out = Vec::new();
+    Timestamp(time_us).write(&mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// How far the windows can look back.
+fn observed(report: &Report) -> String {
+    match report.observations_from_us {
+        None => "nothing for windows".to_owned(),
+        Some(from_us) => format!("{} events for windows, from {} on", report.observations, when(from_us)),
+    }
 }
 
 fn as_text(report: &Report) -> String {
@@ -229,6 +253,8 @@ fn as_text(report: &Report) -> String {
         ("sequences", format!("{} to before {}", report.first_sequence, report.next_sequence)),
         ("verdicts", format!("{} in {} chunks", report.records, report.chunks)),
         ("on disk", format!("{}, of it live {}", size(report.file_bytes), size(report.live_bytes))),
+        ("observed", observed(report)),
+        ("labels", format!("{}, of them {} of events not known yet", report.labels, report.labels_pending)),
         ("quarantine", format!("{} records", report.quarantine.len())),
         ("set aside", format!("{} damaged stores of earlier starts; {} verdicts lost", report.set_aside, report.lost)),
         ("held by", report.held_by.clone().unwrap_or_else(|| "nobody".to_owned())),

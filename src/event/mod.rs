@@ -18,6 +18,7 @@ mod reader;
 mod time;
 mod trie;
 mod walk;
+mod zone;
 
 #[cfg(test)]
 mod tests;
@@ -35,5 +36,6 @@ pub use label::LABEL_TYPE;
 pub use pointer::{POINTER_PARTS_MAX, Pointer, PointerError};
 pub use time::{EpochUnit, TimeError, TimeForm, Timestamp};
 pub use walk::DEPTH_MAX;
+pub use zone::zone;
 
 use trie::Trie;

@@ -72,7 +72,7 @@ impl TimeForm {
             "epoch-us" => Self::Epoch(EpochUnit::Microseconds),
             pattern if pattern.contains('%') => {
                 let named =
-                    |zone| TimeZone::get(zone).map_err(|_| "a zone as in \"Europe/Berlin\" or \"UTC\"".to_owned());
+                    |name| super::zone(name).ok_or_else(|| "a zone as in \"Europe/Berlin\" or \"UTC\"".to_owned());
                 let zone = zone.map_or(Ok(TimeZone::UTC), named)?;
                 // What it writes it must be able to read.
                 let sample = jiff::Timestamp::UNIX_EPOCH.to_zoned(zone.clone());

@@ -7,6 +7,7 @@
 //! transform = [{ log1p = true }, { standardise = { mean = 3.1, std = 1.2 } }]
 //! missing = "unscorable"                                  # the default
 //! baseline = 0.0                                          # the default, after the transforms
+//! input = true                                            # the default; false: for rules alone, not of the model
 //! ```
 //!
 //! **Values.** A number is itself, `true` and `false` are 1 and 0, `null` counts as missing. A text is
@@ -19,21 +20,25 @@
 //! | `log1p = true` | ln(1 + x) |
 //! | `standardise = { mean, std }` | (x - mean) / std |
 //! | `min-max = { min, max }` | (x - min) / (max - min), not clipped |
+//! | `bucketise = [b1, b2, …]` | how many of the ascending bounds are reached (x >= b), so 0 to their number |
 //! | `clip = { min, max }` | x held within them; one of the two may be left out |
 //! | `sin = { period }`, `cos = { period }` | sin or cos of 2πx / period |
 //! | `hour-of-day = ZONE` | hours since midnight, 0 to below 24, minutes as a fraction |
 //! | `day-of-week = ZONE` | 0 Monday to 6 Sunday |
-//! | `night = ZONE` | 1 from 00:00 to 06:59:59, else 0 |
+//! | `night = ZONE` | 1 from 00:00 to 06:59:59, else 0; `{ zone, from = "22:00", to = "06:00" }` for other hours, `to` not among them |
 //! | `weekend = ZONE` | 1 on Saturday and Sunday, else 0 |
+//! | `ordinal = { values = { pos = 0, web = 1 } }` | the text's number; a list of values counts from 0; `unknown`: a number, `"nan"` or `"unscorable"` (the default) |
+//! | `in-list = "NAME"` | 1 where the `[[list]]` of that name has the text, else 0 |
 //! | `one-hot = { values = […] }` | a column a value, named `FEATURE=value`; `unknown = "zeros"` or `"unscorable"` |
 //! | `hash = { buckets = N }` | N columns `FEATURE#0` …, a 1 at xxh3-64(text) mod N |
 //!
-//! `ZONE` is `"UTC"` or a fixed offset as in `"+03:00"`. The time steps stand first and read RFC 3339 or a
-//! number since 1970 (seconds, milliseconds or microseconds by its size). `one-hot` and `hash` stand last;
-//! where they stand alone they take texts, whole numbers (as their decimal digits) and `true`/`false`.
+//! `ZONE` is `"UTC"`, a fixed offset as in `"+03:00"` or an IANA name as in `"Europe/Berlin"`, with its summer time. The
+//! time steps stand first and read RFC 3339 or a number since 1970 (seconds, milliseconds or microseconds by its size).
+//! `ordinal` and `in-list` stand first, `one-hot` and `hash` last; those that read a field take texts, whole numbers (as
+//! their decimal digits) and `true`/`false`.
 //!
 //! **Missing** is one of `"unscorable"`, `"nan"`, a number that stands for the field before the steps
-//! after a time step (so an hour, not a time), and for a lone `one-hot` or `hash` `"zeros"`.
+//! after a first one that reads a time or a text (so an hour, not a time), and for a lone `one-hot` or `hash` `"zeros"`.
 //!
 //! All is computed in f64; a row is f64 too, and cut to f32 where the model's input is f32 ([`ColumnKind`]). A value that
 //! is no finite number of that kind makes the event unscorable; only `missing = "nan"` puts a NaN in a row.
@@ -41,6 +46,7 @@
 //! `window = { … }` instead of `from` asks for what a key did before: `window`.
 
 mod column;
+mod encode;
 mod join;
 mod keys;
 mod list;
@@ -49,7 +55,10 @@ mod read;
 mod spec;
 mod transform;
 mod window;
+mod zone;
 
+#[cfg(test)]
+mod steps_tests;
 #[cfg(test)]
 mod tests;
 
@@ -64,7 +73,7 @@ use crate::event::{Field, Pointer};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use transform::{Clock, Feature, From, Source};
+use transform::{Clock, Feature, From, Source, Tail};
 use window::Query;
 pub use window::{CellKind, CellReader, Column, Limits, Plan, Stats, View, Windows};
 
@@ -87,6 +96,10 @@ pub enum Why {
     NotCategory(&'static str),
     /// A value that `one-hot` does not list, under `unknown = "unscorable"`.
     UnknownValue,
+    /// A value that `ordinal` does not list, under `unknown = "unscorable"`.
+    NotInTable,
+    /// `in-list` names a list that is not there.
+    NoList,
     /// It asks a window, and none are kept here.
     NoWindows,
     /// The transforms give no finite number of the column's kind.
@@ -107,6 +120,8 @@ impl fmt::Display for Why {
             Self::NotTime(found) => write!(f, "expected a time, found {found}"),
             Self::NotCategory(found) => write!(f, "expected a text or whole number, found {found}"),
             Self::UnknownValue => f.write_str("value not listed in one-hot"),
+            Self::NotInTable => f.write_str("value not listed in ordinal"),
+            Self::NoList => f.write_str("its list is not there"),
             Self::NoWindows => f.write_str("no windows are kept here"),
             Self::NotFinite => f.write_str("out of range"),
         }
@@ -208,7 +223,7 @@ impl FeatureSet {
         row: &mut [f64],
     ) -> Result<(), Unscorable<'_>> {
         let (mut clock, from) = (Clock::default(), From { fields, text, view });
-        for feature in &self.features {
+        for feature in self.features.iter().filter(|feature| feature.tail != Tail::Apart) {
             let Some(columns) = row.get_mut(feature.columns()) else { continue };
             feature.fill(&from, &mut clock, columns).map_err(|why| Unscorable { feature: &feature.name, why })?;
         }

@@ -1,9 +1,11 @@
 //! A feature's value before its steps: what rules compare.
 //!
-//! Of a time step it is the hour, day or flag; where `missing` is a number, that number stands here too.
+//! Of a time step it is the hour, day or flag, of `in-list` the flag, of `one-hot`, `hash` and `ordinal` the text as the
+//! event has it. Where `missing` is a number, that number stands here too.
 
 use super::FeatureSet;
-use super::transform::{Clock, Feature, Head, Missing, Source, WHOLE_BYTES_MAX, number_of, whole_text};
+use super::encode::Listed;
+use super::transform::{Clock, Feature, Head, Missing, Source, Tail, WHOLE_BYTES_MAX, number_of, whole_text};
 use super::window::{Answer, View};
 use crate::event::Field;
 
@@ -79,7 +81,7 @@ impl FeatureSet {
         match &feature.source {
             Source::Field { pointer, head } => {
                 let field = fields.get(*pointer).copied().unwrap_or(Field::Missing);
-                feature.raw(field, text, (*pointer, *head))
+                feature.raw(field, text, *pointer, head)
             }
             Source::Window { query, empty } => match view.map_or(Answer::Unknown, |view| view.answer(query)) {
                 Answer::Number(number) => Value::Number(number),
@@ -117,12 +119,27 @@ impl FeatureSet {
         Some(self.features.get(..n)?.iter().filter(|feature| is_window(feature)).count())
     }
 
-    /// Whether [`Self::raw`] of feature `n` is a number or missing, never anything else.
+    /// Whether [`Self::raw`] of feature `n` is a number or missing, never anything else, whatever model it is bound to: a
+    /// feature without steps is what the model takes there, a number or a text.
     #[must_use]
     pub fn raw_is_number(&self, n: usize) -> bool {
-        self.features
-            .get(n)
-            .is_some_and(|feature| !matches!(feature.source, Source::Field { head: Head::Category, .. }))
+        self.features.get(n).is_some_and(|feature| match &feature.source {
+            Source::Field { head: Head::Category | Head::Ordinal(_), .. } => false,
+            Source::Field { head: Head::Number, .. } => {
+                !feature.steps.is_empty()
+                    || !matches!(feature.tail, Tail::Cut)
+                    || matches!(feature.missing, Missing::Number(_))
+            }
+            _ => true,
+        })
+    }
+
+    /// Whether [`Self::raw`] of feature `n` is what the event has, a text mostly, and not a number: once the set is bound
+    /// to its model.
+    #[must_use]
+    pub fn raw_is_text(&self, n: usize) -> bool {
+        let text = |source: &Source| matches!(source, Source::Field { head: Head::Category | Head::Ordinal(_), .. });
+        self.features.get(n).is_some_and(|feature| text(&feature.source))
     }
 }
 
@@ -135,17 +152,25 @@ fn instead<'a>(missing: Missing) -> Value<'a> {
 }
 
 impl Feature {
-    fn raw<'a>(&self, field: Field, text: &'a str, (pointer, head): (usize, Head)) -> Value<'a> {
+    fn raw<'a>(&self, field: Field, text: &'a str, pointer: usize, head: &Head) -> Value<'a> {
+        // A table's stand-in is a number of the table, not a text.
+        if let Head::Ordinal(_) = head {
+            return Value::of(field, text);
+        }
         if matches!(field, Field::Missing | Field::Null) {
             return instead(self.missing);
         }
         let number = match head {
             Head::Number => number_of(field),
-            Head::Time { part, offset_us } => {
+            Head::Time { part, zone } => {
                 let time_us = Clock::default().read(pointer, field, text);
-                time_us.map(|time_us| part.of(time_us.saturating_add(offset_us)))
+                time_us.map(|time_us| part.of(zone.local_us(time_us)))
             }
-            Head::Category => return Value::of(field, text),
+            Head::Listed(Listed { list, .. }) => {
+                let listed = list.as_ref().and_then(|list| list.holds(Value::of(field, text)));
+                return listed.map_or(Value::Missing, |listed| Value::Number(f64::from(u8::from(listed))));
+            }
+            Head::Category | Head::Ordinal(_) => return Value::of(field, text),
         };
         number.map_or(Value::Missing, Value::Number)
     }

@@ -1,8 +1,10 @@
 //! `[[feature]]` tables, read and checked, to a [`FeatureSet`].
 
-use super::read::found;
-use super::transform::{Feature, Head, Missing, Part, Source, Step, Tail, whole_text};
+use super::encode::{Listed, read_ordinal};
+use super::read::{as_number, found};
+use super::transform::{Feature, Head, Missing, NIGHT_ENDS_US, Part, Source, Step, Tail, whole_text};
 use super::window::{Query, STREAMS_MAX, read_query};
+use super::zone::{read_night, read_zone};
 use super::{ColumnKind, FeatureSet, Problems, Reader};
 use crate::event::Pointer;
 use std::sync::Arc;
@@ -18,8 +20,8 @@ const STEPS_MAX: usize = 16;
 const WIDTH_MAX: usize = 4_096;
 /// Longest name of a feature.
 const NAME_BYTES_MAX: usize = 256;
-/// Largest offset from UTC, in minutes; no zone lies farther.
-const OFFSET_MINUTES_MAX: i64 = 18 * 60;
+/// Most bounds of `bucketise`.
+const BOUNDS_MAX: usize = 256;
 
 /// Reads the list of features. Problems are added to `problems`; the set is complete only if there are none.
 pub fn read_features(list: &[Value], problems: &mut Problems) -> FeatureSet {
@@ -111,12 +113,21 @@ fn read_feature(
         Some(list) => read_chain(list, &steps_at, problems),
         None => (Head::Number, Vec::new(), Tail::Cut),
     };
-    if is_window && (head != Head::Number || tail != Tail::Cut) {
+    let tail = match reader.boolean("input", problems) {
+        Some(false) if tail != Tail::Cut => {
+            problems
+                .add(steps_at.clone(), "expected no one-hot or hash beside input = false: a rule sees the text itself");
+            tail
+        }
+        Some(false) => Tail::Apart,
+        _ => tail,
+    };
+    if is_window && (head != Head::Number || !matches!(tail, Tail::Cut | Tail::Apart)) {
         problems.add(steps_at, "a window gives a number: expected number steps only, as in { log1p = true }");
     }
     // Of a window that holds nothing the number is 0, unless something else is said.
     let empty = if table.contains_key("missing") { None } else { Some(Missing::Number(0.0)) };
-    let missing = read_missing(&mut reader, head, problems);
+    let missing = read_missing(&mut reader, &head, problems);
     let baseline = reader.number("baseline", problems).unwrap_or(0.0);
     reader.finish(problems);
     let source = if let Some(query) = query {
@@ -150,22 +161,23 @@ fn name_columns(feature: &Feature, names: &mut Vec<String>) {
     match &feature.tail {
         Tail::Cut => names.push(feature.name.clone()),
         Tail::OneHot { values, .. } => names.extend(values.iter().map(|value| format!("{}={value}", feature.name))),
+        Tail::Apart => {}
         Tail::Hash { buckets } => names.extend((0..*buckets).map(|n| format!("{}#{n}", feature.name))),
     }
 }
 
-fn read_missing(reader: &mut Reader<'_>, head: Head, problems: &mut Problems) -> Missing {
+fn read_missing(reader: &mut Reader<'_>, head: &Head, problems: &mut Problems) -> Missing {
     const EXPECTED: &str = "expected \"unscorable\", \"nan\" or a finite number";
     let Some(value) = reader.value("missing") else { return Missing::Unscorable };
     match value {
         Value::String(text) if text == "unscorable" => Missing::Unscorable,
         Value::String(text) if text == "nan" => Missing::Nan,
-        Value::String(text) if text == "zeros" && head == Head::Category => Missing::Zeros,
+        Value::String(text) if text == "zeros" && *head == Head::Category => Missing::Zeros,
         other => {
-            if let Some(number) = super::read::as_number(other).filter(|n| n.is_finite()) {
+            if let Some(number) = as_number(other).filter(|n| n.is_finite()) {
                 return Missing::Number(number);
             }
-            let or = if head == Head::Category { " or \"zeros\"" } else { "" };
+            let or = if *head == Head::Category { " or \"zeros\"" } else { "" };
             problems.add(reader.key("missing"), format!("{EXPECTED}{or}, found {}", found(other)));
             Missing::Unscorable
         }
@@ -193,14 +205,23 @@ fn read_chain(list: &[Value], at: &str, problems: &mut Problems) -> (Head, Vec<S
         }
         let mut reader = Reader::new(table, at.clone());
         match name.as_str() {
-            "hour-of-day" | "day-of-week" | "night" | "weekend" if n > 0 => {
-                problems.add(at, format!("{name} stands first in a transform: it reads the field as a time"));
+            "hour-of-day" | "day-of-week" | "night" | "weekend" | "ordinal" | "in-list" if n > 0 => {
+                let how = if ["ordinal", "in-list"].contains(&name.as_str()) { "as it is" } else { "as a time" };
+                problems.add(at, format!("{name} stands first in a transform: it reads the field {how}"));
                 continue;
             }
             "hour-of-day" => read_time("hour-of-day", Part::Hour, &mut reader, &mut chain.0, problems),
             "day-of-week" => read_time("day-of-week", Part::Weekday, &mut reader, &mut chain.0, problems),
-            "night" => read_time("night", Part::Night, &mut reader, &mut chain.0, problems),
+            "night" => read_time("night", NIGHT, &mut reader, &mut chain.0, problems),
             "weekend" => read_time("weekend", Part::Weekend, &mut reader, &mut chain.0, problems),
+            "ordinal" => {
+                let table = reader.table("ordinal", problems).and_then(|table| read_ordinal(table, problems));
+                chain.0 = table.map_or(Head::Category, Head::Ordinal);
+            }
+            "in-list" => {
+                let list = reader.text("in-list", problems);
+                chain.0 = list.map_or(Head::Category, |name| Head::Listed(Listed::of(name)));
+            }
             "one-hot" | "hash" => {
                 chain.2 = read_tail(&mut reader, problems).unwrap_or(Tail::Cut);
                 // Alone, it takes the field's text; after other steps, their number.
@@ -215,36 +236,33 @@ fn read_chain(list: &[Value], at: &str, problems: &mut Problems) -> (Head, Vec<S
     chain
 }
 
+/// The night where only a zone is said.
+const NIGHT: Part = Part::Night { from_us: 0, to_us: NIGHT_ENDS_US };
+
 fn read_time(key: &'static str, part: Part, reader: &mut Reader<'_>, head: &mut Head, problems: &mut Problems) {
-    let Some(zone) = reader.text(key, problems) else { return };
-    match offset_of(zone) {
-        Some(offset_us) => *head = Head::Time { part, offset_us },
-        None => problems.add(
-            reader.key(key),
-            format!(
-                "expected \"UTC\" or an offset as in \"+03:00\", found {:?}",
-                zone.chars().take(64).collect::<String>()
-            ),
-        ),
+    let read = match reader.value(key) {
+        Some(Value::Table(table)) if part == NIGHT => {
+            let night = read_night(Reader::new(table, reader.key(key)), problems);
+            night.map(|(zone, from_us, to_us)| (zone, Part::Night { from_us, to_us }))
+        }
+        value => value.and_then(|value| read_zone(reader, key, value, problems)).map(|zone| (zone, part)),
+    };
+    if let Some((zone, part)) = read {
+        *head = Head::Time { part, zone };
     }
 }
 
-/// A zone's offset from UTC in microseconds.
-fn offset_of(zone: &str) -> Option<i64> {
-    if zone == "UTC" || zone == "Z" {
-        return Some(0);
+/// `bucketise = [10, 50, 200]`: ascending bounds.
+fn read_bounds(reader: &mut Reader<'_>, problems: &mut Problems) -> Option<Step> {
+    let list = reader.array("bucketise", problems)?;
+    let bounds: Option<Vec<f64>> = list.iter().map(|value| as_number(value).filter(|x| x.is_finite())).collect();
+    let ascending = |bounds: &Vec<f64>| bounds.is_sorted_by(|a, b| a < b) && (1..=BOUNDS_MAX).contains(&bounds.len());
+    let bounds = bounds.filter(ascending);
+    if bounds.is_none() {
+        let what = format!("expected 1 to {BOUNDS_MAX} finite numbers, each above the one before it");
+        problems.add(reader.key("bucketise"), what);
     }
-    let (sign, rest) = match zone.split_at_checked(1)? {
-        ("+", rest) => (1, rest),
-        ("-", rest) => (-1, rest),
-        _ => return None,
-    };
-    let (hours, minutes) = rest.split_once(':')?;
-    let two = |text: &str| -> Option<i64> {
-        (text.len() == 2 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok())?
-    };
-    let minutes = two(hours)? * 60 + two(minutes).filter(|m| *m < 60)?;
-    (minutes <= OFFSET_MINUTES_MAX).then_some(sign * minutes * 60_000_000)
+    bounds.map(|bounds| Step::Bucketise(bounds.into()))
 }
 
 fn read_step(reader: &mut Reader<'_>, problems: &mut Problems) -> Option<Step> {
@@ -274,6 +292,7 @@ fn read_step(reader: &mut Reader<'_>, problems: &mut Problems) -> Option<Step> {
             inner.finish(problems);
             step.map(|(min, max)| Step::Clip { min, max })
         }
+        Some("bucketise") => read_bounds(reader, problems),
         Some("sin") => read_period("sin", reader, problems).map(|period| Step::Sin { period }),
         Some("cos") => read_period("cos", reader, problems).map(|period| Step::Cos { period }),
         _ => {
@@ -282,12 +301,15 @@ fn read_step(reader: &mut Reader<'_>, problems: &mut Problems) -> Option<Step> {
                 "standardise",
                 "min-max",
                 "clip",
+                "bucketise",
                 "sin",
                 "cos",
                 "hour-of-day",
                 "day-of-week",
                 "night",
                 "weekend",
+                "ordinal",
+                "in-list",
                 "one-hot",
                 "hash",
             ] {
@@ -372,7 +394,7 @@ pub(super) fn category_text(value: &Value) -> Option<String> {
         Value::Boolean(value) => Some(value.to_string()),
         other => {
             let mut digits = [0; 24];
-            let text = whole_text(super::read::as_number(other)?, &mut digits)?;
+            let text = whole_text(as_number(other)?, &mut digits)?;
             String::from_utf8(text.to_vec()).ok()
         }
     }

@@ -160,7 +160,7 @@ fn every_error_is_found_at_once_with_its_key() {
          [[feature]]\nname = \"D\"\nfrom = \"/x\"\ntransform = [{ one-hot = { values = [] } }, { log1p = true }]\n\
          [[feature]]\nname = \"E\"\nwindow = { count = true, key = \"/c\", over = \"7 days\" }\n\
          [[feature]]\nname = \"F\"\nfrom = \"/x\"\ntransform = [{ log1p = true }, { night = \"UTC\" }]\n\
-         [[feature]]\nname = \"G\"\nfrom = \"/x\"\ntransform = [{ night = \"Europe/Paris\" }, { clip = {} }, { clip = { min = 2, max = 1 } }]\n\
+         [[feature]]\nname = \"G\"\nfrom = \"/x\"\ntransform = [{ night = \"Europe/Atlantis\" }, { clip = {} }, { clip = { min = 2, max = 1 } }]\n\
          [[feature]]\nname = \"H\"\nfrom = \"/x\"\n[[feature]]\nname = \"H\"\nfrom = \"/x\"",
     );
     for expected in [
@@ -174,7 +174,7 @@ fn every_error_is_found_at_once_with_its_key() {
         "feature[3].transform[1]: one-hot and hash stand last",
         "feature[4].window.over: expected a duration with its unit, as in \"7 d\"",
         "feature[5].transform[1]: night stands first",
-        "feature[6].transform[0].night: expected \"UTC\" or an offset",
+        "feature[6].transform[0].night: expected \"UTC\", an offset as in \"+03:00\" or a zone as in \"Europe/Berlin\", found the text \"Europe/Atlantis\"",
         "feature[6].transform[1].clip.min: expected a min, a max or both",
         "feature[6].transform[2].clip.max: expected more than min = 2, found 1",
         "feature[8].name: a second feature named \"H\"",

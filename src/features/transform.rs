@@ -1,6 +1,9 @@
 //! A feature at work: head (field to number or text), steps (number to number), tail (to columns).
 
+use super::encode::{Listed, Ordinal};
+use super::raw::Value;
 use super::window::{Answer, Query, View};
+use super::zone::Zone;
 use super::{ColumnKind, Problems, Why};
 use crate::event::{Field, Timestamp};
 use std::io::Write;
@@ -33,15 +36,19 @@ pub(super) enum Source {
 }
 
 /// How a field becomes the value that the steps work on.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Head {
     Number,
     Time {
         part: Part,
-        offset_us: i64,
+        zone: Zone,
     },
     /// Text, whole number or boolean, for a lone one-hot or hash.
     Category,
+    /// The same, as the number that a table has for it.
+    Ordinal(Ordinal),
+    /// The same, as 1 where a list has it and 0 where not.
+    Listed(Listed),
 }
 
 /// A part of the time of day or week.
@@ -49,18 +56,37 @@ pub(super) enum Head {
 pub(super) enum Part {
     Hour,
     Weekday,
-    Night,
+    /// From one time of day to another, in microseconds since midnight, over midnight where it ends before it begins.
+    Night {
+        from_us: i64,
+        to_us: i64,
+    },
     Weekend,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
     Log1p,
-    Standardise { mean: f64, std: f64 },
-    MinMax { min: f64, max: f64 },
-    Clip { min: f64, max: f64 },
-    Sin { period: f64 },
-    Cos { period: f64 },
+    /// The bounds, ascending: how many of them are reached.
+    Bucketise(Box<[f64]>),
+    Standardise {
+        mean: f64,
+        std: f64,
+    },
+    MinMax {
+        min: f64,
+        max: f64,
+    },
+    Clip {
+        min: f64,
+        max: f64,
+    },
+    Sin {
+        period: f64,
+    },
+    Cos {
+        period: f64,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +100,8 @@ pub(super) enum Tail {
     Hash {
         buckets: usize,
     },
+    /// No column: the feature is for rules alone.
+    Apart,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,8 +129,8 @@ pub(super) const WHOLE_BYTES_MAX: usize = 24;
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 const HOUR_US: i64 = 3_600_000_000;
 const DAY_US: i64 = 24 * HOUR_US;
-/// The first hour that is no longer night.
-const NIGHT_ENDS_US: i64 = 7 * HOUR_US;
+/// The first hour that is no longer night, where nothing else is said.
+pub(super) const NIGHT_ENDS_US: i64 = 7 * HOUR_US;
 
 impl Feature {
     pub fn columns(&self) -> Range<usize> {
@@ -112,7 +140,7 @@ impl Feature {
     /// Writes the feature's columns.
     pub fn fill(&self, from: &From<'_, '_>, clock: &mut Clock, columns: &mut [f64]) -> Result<(), Why> {
         let (pointer, head) = match &self.source {
-            Source::Field { pointer, head } => (*pointer, *head),
+            Source::Field { pointer, head } => (*pointer, head),
             Source::Window { query, empty } => {
                 return match from.view.map_or(Answer::Unknown, |view| view.answer(query)) {
                     Answer::Number(number) => self.finish(number, columns),
@@ -129,9 +157,22 @@ impl Feature {
         }
         match head {
             Head::Number => self.finish(number_of(field)?, columns),
-            Head::Time { part, offset_us } => {
+            Head::Time { part, zone } => {
                 let time_us = clock.read(pointer, field, text)?;
-                self.finish(part.of(time_us.saturating_add(offset_us)), columns)
+                self.finish(part.of(zone.local_us(time_us)), columns)
+            }
+            Head::Ordinal(table) => {
+                let mut digits = [0; WHOLE_BYTES_MAX];
+                match table.number(category_of(field, text.as_bytes(), &mut digits)?) {
+                    Some(number) => self.finish(number, columns),
+                    None if table.unknown == Missing::Unscorable => Err(Why::NotInTable),
+                    None => self.fill_missing(table.unknown, columns),
+                }
+            }
+            Head::Listed(Listed { list, .. }) => {
+                let list = list.as_ref().ok_or(Why::NoList)?;
+                let listed = list.holds(Value::of(field, text)).ok_or(Why::NotCategory(kind_of(field)))?;
+                self.finish(f64::from(u8::from(listed)), columns)
             }
             Head::Category => {
                 let mut digits = [0; WHOLE_BYTES_MAX];
@@ -168,7 +209,7 @@ impl Feature {
         } else if texts.is_some() && matches!(self.missing, Missing::Number(_)) {
             problems
                 .add(&self.name, "the model takes a text here: expected missing = \"unscorable\" or \"nan\" (no text)");
-        } else if kinds.contains(&ColumnKind::I64) && self.missing == Missing::Nan {
+        } else if kinds.contains(&ColumnKind::I64) && self.may_be_nan() {
             problems.add(
                 &self.name,
                 "the model takes a whole number here, and has none for what is missing: expected missing = \"unscorable\" \
@@ -189,6 +230,23 @@ impl Feature {
         }
     }
 
+    /// Whether something puts a NaN in its columns.
+    fn may_be_nan(&self) -> bool {
+        let unknown = match &self.source {
+            Source::Field { head: Head::Ordinal(table), .. } => table.unknown,
+            _ => Missing::Unscorable,
+        };
+        self.missing == Missing::Nan || unknown == Missing::Nan
+    }
+
+    /// Its list, where it looks something up in one.
+    pub fn listed(&mut self) -> Option<&mut Listed> {
+        match &mut self.source {
+            Source::Field { head: Head::Listed(listed), .. } => Some(listed),
+            _ => None,
+        }
+    }
+
     fn finish(&self, mut value: f64, columns: &mut [f64]) -> Result<(), Why> {
         for step in &self.steps {
             value = step.apply(value);
@@ -204,12 +262,16 @@ impl Feature {
 }
 
 impl Step {
-    fn apply(self, x: f64) -> f64 {
+    fn apply(&self, x: f64) -> f64 {
         match self {
             Self::Log1p => x.ln_1p(),
+            Self::Bucketise(_) if x.is_nan() => x,
+            // There are few bounds.
+            #[allow(clippy::cast_precision_loss)]
+            Self::Bucketise(bounds) => bounds.partition_point(|bound| *bound <= x) as f64,
             Self::Standardise { mean, std } => (x - mean) / std,
             Self::MinMax { min, max } => (x - min) / (max - min),
-            Self::Clip { min, max } => x.clamp(min, max),
+            Self::Clip { min, max } => x.clamp(*min, *max),
             Self::Sin { period } => (x / period * std::f64::consts::TAU).sin(),
             Self::Cos { period } => (x / period * std::f64::consts::TAU).cos(),
         }
@@ -222,13 +284,14 @@ impl Tail {
             Self::Cut => 1,
             Self::OneHot { values, .. } => values.len(),
             Self::Hash { buckets } => *buckets,
+            Self::Apart => 0,
         }
     }
 
     fn place(&self, category: &[u8], columns: &mut [f64]) -> Result<(), Why> {
         columns.fill(0.0);
         let at = match self {
-            Self::Cut => None,
+            Self::Cut | Self::Apart => None,
             Self::OneHot { values, unknown_is_zeros } => {
                 let at = values.iter().position(|value| value.as_bytes() == category);
                 if at.is_none() && !unknown_is_zeros {
@@ -256,7 +319,8 @@ impl Part {
         match self {
             Self::Hour => in_day as f64 / HOUR_US as f64,
             Self::Weekday => weekday as f64,
-            Self::Night => flag(in_day < NIGHT_ENDS_US),
+            Self::Night { from_us, to_us } if from_us < to_us => flag((from_us..to_us).contains(&in_day)),
+            Self::Night { from_us, to_us } => flag(in_day >= from_us || in_day < to_us),
             Self::Weekend => flag(weekday >= 5),
         }
     }

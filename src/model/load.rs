@@ -170,6 +170,7 @@ pub(super) fn assemble(
             }
         }
         features.bind(&kinds, &mut problems);
+        manifest.rules.check(&features, &mut problems);
     }
     let Some(scoring) = scoring.filter(|_| problems.0.is_empty()) else {
         return Err(ModelError::Weights { file: file.to_owned(), problems: problems.0 });
@@ -192,8 +193,9 @@ pub(super) fn assemble(
         seal: None,
         manifest,
     };
+    let rule_notes = bundle.rules().notes().to_vec();
     let (method, note) = explain::choose(&bundle, options);
-    let mut bundle = Bundle { method, notes: note.into_iter().collect(), ..bundle };
+    let mut bundle = Bundle { method, notes: note.into_iter().chain(rule_notes).collect(), ..bundle };
     if method != Method::Shapley
         && let Some(program) = Arc::get_mut(&mut bundle.program)
     {

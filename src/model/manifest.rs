@@ -85,13 +85,16 @@ impl Manifest {
             Some(table) => Some(Decisions::read(table, problems)),
             None => absent(table, "decision", "expected a table [decision]", problems),
         };
-        let features = match reader.array("feature", problems) {
+        let mut features = match reader.array("feature", problems) {
             Some(list) => Some(read_features(list, problems)),
             None => absent(table, "feature", "expected at least one [[feature]]", problems),
         };
         let lists = reader.array("list", problems).unwrap_or_default();
         let rules = reader.array("rule", problems).unwrap_or_default();
         let rules = features.as_ref().map(|features| RuleSet::read(lists, rules, folder, features, problems));
+        if let (Some(features), Some(rules)) = (&mut features, &rules) {
+            features.use_lists(rules.lists(), problems);
+        }
         let dense = format == Some(Format::Safetensors);
         let network = match reader.table("network", problems) {
             Some(table) if dense || format.is_none() => Some(Network::read(table, problems)),
@@ -231,7 +234,7 @@ fn read_files(reader: &Reader<'_>, problems: &mut Problems) -> Vec<(String, [u8;
 }
 
 /// Whether it names a file in the bundle's own directory.
-fn is_plain(name: &str) -> bool {
+pub(super) fn is_plain(name: &str) -> bool {
     Path::new(name).file_name().is_some_and(|plain| plain == name) && !name.contains('\\')
 }
 

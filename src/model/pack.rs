@@ -2,15 +2,16 @@
 //!
 //! A template, where one is given, says everything but what the file decides: its `name`, `version`, `format`, `file`,
 //! `sha256` and `[files]`. Where it has no `[[feature]]`, one is made for each input under the input's own name, and where
-//! it has no `[decision]`, the usual thresholds are set if the score is a probability. Parity vectors are hashed too.
+//! it has no `[decision]`, the usual thresholds are set if the score is a probability. Parity vectors are hashed too; files
+//! of lists beside the template are copied, and not hashed, as they change.
 
 use super::decision::Decisions;
 use super::format::Format;
 use super::load::{LoadOptions, read_limited};
-use super::manifest::{MANIFEST_BYTES_MAX, MANIFEST_FILE};
+use super::manifest::{MANIFEST_BYTES_MAX, MANIFEST_FILE, is_plain};
 use super::parity::PARITY_FILE;
 use super::{Bundle, Calibration, Choice, ModelError, Scoring, bare, hex, is_generic};
-use crate::features::{ColumnKind, Problems};
+use crate::features::{ColumnKind, LIST_BYTES_MAX, Problems};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::fs;
@@ -117,6 +118,15 @@ pub fn pack(packing: &Packing, options: &LoadOptions) -> Result<Packed, ModelErr
         let _ = writeln!(text, "{} = \"{}\"", quoted(name), hex::encode(&Sha256::digest(bytes).into()));
         out.write(name, bytes)?;
     }
+    // Before the model and the manifest, so that no list takes their place.
+    for (from, name) in packing
+        .template
+        .iter()
+        .zip(&template)
+        .flat_map(|(from, (table, _))| list_files(table).map(move |name| (from.with_file_name(name), name)))
+    {
+        out.write(name, &read_limited(&from, LIST_BYTES_MAX, "cannot read the file of a list")?)?;
+    }
     out.write(&file, &bytes)?;
     out.write(MANIFEST_FILE, text.as_bytes())?;
     let bundle = super::load(&packing.out, options).map_err(|error| named(error, packing))?;
@@ -150,6 +160,12 @@ fn read_template(file: &Path) -> Result<(toml::Table, String), ModelError> {
         }
         None => Ok((table, format!("\n{}\n", text.trim_end()))),
     }
+}
+
+/// The files of lists that stand beside the template.
+fn list_files(template: &toml::Table) -> impl Iterator<Item = &str> {
+    let lists = template.get("list").and_then(toml::Value::as_array).into_iter().flatten();
+    lists.filter_map(|list| list.get("file")?.as_str()).filter(|name| is_plain(name))
 }
 
 /// The usual thresholds, where the score that was chosen is a probability.

@@ -10,7 +10,9 @@ use super::types::{Scope, Type, Types};
 pub(super) fn compile(text: &str, scope: &mut Scope<'_>) -> Result<Truth, Fault> {
     let expr = parse(text)?;
     let mut compiler = Compiler(Types::of(&expr, text, scope)?);
-    compiler.truth(&expr)
+    let truth = compiler.truth(&expr)?;
+    compiler.0.settle();
+    Ok(truth)
 }
 
 struct Compiler<'s, 't>(Types<'s, 't>);

@@ -47,8 +47,15 @@ impl fmt::Display for Place {
 
 /// The known name that `name` was most likely meant to be.
 pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (name.chars().count() / 3).clamp(1, 3);
-    let measured = known.into_iter().map(|other| (distance(name, other), other));
+    // Names are short; what is longer than this is not looked at.
+    const LETTERS_MAX: usize = 128;
+    let lower = |text: &str| text.chars().flat_map(char::to_lowercase).take(LETTERS_MAX).collect::<Vec<_>>();
+    let wanted = lower(name);
+    let allowed = (wanted.len() / 3).clamp(1, 3);
+    let measured = known.into_iter().filter_map(|other| {
+        let letters = lower(other);
+        (letters.len().abs_diff(wanted.len()) <= allowed).then(|| (distance(&wanted, &letters), other))
+    });
     let (_, other) = measured.filter(|(distance, _)| *distance <= allowed).min_by_key(|(distance, _)| *distance)?;
     Some(other)
 }
@@ -58,27 +65,35 @@ pub(super) fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> 
     nearest(name, known).map(|other| format!("; did you mean {other}?")).unwrap_or_default()
 }
 
-/// Letters to add, drop or change (a change of case is half as much as none, so it counts nothing here).
-fn distance(a: &str, b: &str) -> usize {
-    // Names are short; what is longer than this is not looked at.
-    const LETTERS_MAX: usize = 128;
-    let lower = |text: &str| text.chars().flat_map(char::to_lowercase).take(LETTERS_MAX).collect::<Vec<_>>();
-    let (a, b) = (lower(a), lower(b));
-    let mut row: Vec<usize> = (0..=b.len()).collect();
+/// How many letters are to be added, dropped, changed or put in each other's place.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let width = b.len() + 1;
+    // A row for each of the last three letters of `a`: two changed places reach two rows back.
+    let mut rows = [vec![0; width], vec![0; width], (0..width).collect::<Vec<usize>>()];
+    let cell = |row: &[usize], at: usize| row.get(at).copied().unwrap_or_default();
+    let same = |text: &[char], at: usize, other: char| text.get(at) == Some(&other);
     for (i, x) in a.iter().enumerate() {
-        let mut before = i;
-        let mut left = i + 1;
-        if let Some(first) = row.first_mut() {
-            *first = left;
+        rows.rotate_left(1);
+        let [older, old, now] = &mut rows;
+        for (j, slot) in now.iter_mut().enumerate() {
+            let Some(left) = j.checked_sub(1) else {
+                *slot = i + 1;
+                continue;
+            };
+            let cost = cell(old, left) + usize::from(!same(b, left, *x));
+            *slot = cost.min(cell(old, j) + 1);
+            if i > 0 && left > 0 && same(b, left - 1, *x) && b.get(left) == a.get(i - 1) {
+                *slot = (*slot).min(cell(older, left - 1) + 1);
+            }
         }
-        for (y, cell) in b.iter().zip(row.iter_mut().skip(1)) {
-            let cost = before + usize::from(x != y);
-            before = *cell;
-            left = cost.min(before + 1).min(left + 1);
-            *cell = left;
+        for at in 1..width {
+            let before = cell(now, at - 1) + 1;
+            if let Some(slot) = now.get_mut(at) {
+                *slot = (*slot).min(before);
+            }
         }
     }
-    row.last().copied().unwrap_or_default()
+    rows.last().and_then(|row| row.last()).copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -95,7 +110,12 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_one_that_was_likely_meant() {
-        assert_eq!(distance("kitten", "sitting"), 3);
+        let letters = |text: &str| text.chars().collect::<Vec<_>>();
+        for (a, b, expected) in
+            [("kitten", "sitting", 3), ("mni", "min", 1), ("", "ab", 2), ("abc", "", 3), ("ab", "b", 1)]
+        {
+            assert_eq!(distance(&letters(a), &letters(b)), expected, "{a} {b}");
+        }
         assert_eq!(nearest("TX_AMUONT", ["TX_AMOUNT", "TX_TIME"]), Some("TX_AMOUNT"));
         assert_eq!(nearest("tx_amount", ["TX_AMOUNT"]), Some("TX_AMOUNT"));
         assert_eq!(nearest("MCC", ["TX_AMOUNT", "TX_TIME"]), None);

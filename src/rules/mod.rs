@@ -60,10 +60,10 @@ pub use parse::{EXPRESSION_BYTES_MAX, NESTING_MAX};
 pub use read::{LISTS_MAX, RULES_MAX};
 
 use crate::event::Pointer;
-use crate::features::{List, Looked};
+use crate::features::{FeatureSet, List, Looked, Problems};
 use program::Truth;
 use std::sync::Arc;
-use types::Origin;
+use types::{Origin, Type, Use};
 
 /// Lists and rules, compiled. Immutable and cheap to clone; only the lists' keys are exchanged inside.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +77,7 @@ struct Inner {
     rules: Vec<Rule>,
     pointers: Vec<Pointer>,
     wants_score: bool,
+    uses: Vec<Use>,
     notes: Vec<String>,
 }
 
@@ -126,6 +127,19 @@ impl RuleSet {
     #[must_use]
     pub fn wants_score(&self) -> bool {
         self.0.wants_score
+    }
+
+    /// Whether what the rules use of the features is what the model takes there. `features`: those that it was read with,
+    /// bound to the model by now. Problems name the rule and the place.
+    pub fn check(&self, features: &FeatureSet, problems: &mut Problems) {
+        for one in &self.0.uses {
+            let is_text = features.raw_is_text(one.feature);
+            if is_text == (one.used_as == Type::Number) {
+                let (name, wanted) = (features.feature(one.feature), one.used_as.name());
+                let takes = if is_text { "texts" } else { "numbers" };
+                problems.add(&one.at, format!("expected {wanted}, found {name}, where the model takes {takes}"));
+            }
+        }
     }
 
     /// Nothing to judge by.

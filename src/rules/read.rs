@@ -52,7 +52,8 @@ impl RuleSet {
             opened.push(list);
             reader.finish(problems);
         }
-        let mut scope = Scope { features, lists: &opened, pointers, wants_score: false, notes: Vec::new() };
+        let mut scope =
+            Scope { features, lists: &opened, pointers, wants_score: false, uses: Vec::new(), notes: Vec::new() };
         let mut compiled: Vec<Rule> = Vec::new();
         for (n, table) in tables("rule", rules, RULES_MAX, problems) {
             let mut reader = Reader::new(table, format!("rule[{n}]"));
@@ -66,8 +67,8 @@ impl RuleSet {
             }
             reader.finish(problems);
         }
-        let Scope { pointers, wants_score, notes, .. } = scope;
-        Self(Arc::new(Inner { lists: opened, acts, rules: compiled, pointers, wants_score, notes }))
+        let Scope { pointers, wants_score, uses, notes, .. } = scope;
+        Self(Arc::new(Inner { lists: opened, acts, rules: compiled, pointers, wants_score, uses, notes }))
     }
 }
 
@@ -134,7 +135,7 @@ fn read_rule(reader: &mut Reader<'_>, n: usize, scope: &mut Scope<'_>, problems:
     let decision = read_name("decision", reader, NAME_BYTES_MAX, problems);
     let has_reason = reader.value("reason").is_some();
     let reason = has_reason.then(|| read_name("reason", reader, REASON_BYTES_MAX, problems)).flatten();
-    let notes = scope.notes.len();
+    let (notes, uses) = (scope.notes.len(), scope.uses.len());
     let text = when?;
     let when = match compile(text, scope) {
         Ok(when) => when,
@@ -144,6 +145,7 @@ fn read_rule(reader: &mut Reader<'_>, n: usize, scope: &mut Scope<'_>, problems:
         }
     };
     let at = reader.key("when");
+    scope.uses.iter_mut().skip(uses).for_each(|one| one.at = format!("{at}: {}", one.at));
     scope.notes.iter_mut().skip(notes).for_each(|note| *note = format!("{at}: {note}"));
     let reason = reason.map_or_else(|| format!("rule-{}", n + 1), str::to_owned);
     // Not more than a node for two of its bytes.

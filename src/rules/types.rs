@@ -35,8 +35,19 @@ pub(super) struct Scope<'s> {
     pub pointers: Vec<Pointer>,
     /// Whether one of them is the score.
     pub wants_score: bool,
+    /// The features whose type a rule has settled.
+    pub uses: Vec<Use>,
     /// What looks like a slip but may be meant.
     pub notes: Vec<String>,
+}
+
+/// A feature that a rule uses as something: what the model takes there must be that.
+#[derive(Debug)]
+pub(super) struct Use {
+    pub feature: usize,
+    pub used_as: Type,
+    /// Where.
+    pub at: String,
 }
 
 /// An expression's types.
@@ -64,7 +75,7 @@ enum Known {
 }
 
 impl Type {
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Number => "a number",
             Self::Text => "a text",
@@ -134,6 +145,16 @@ impl<'s, 't> Types<'s, 't> {
         match self.infer(expr) {
             Ok(Known::Type(found)) => Some(found),
             _ => None,
+        }
+    }
+
+    /// Hands on what the use of each feature has settled.
+    pub fn settle(self) {
+        for (n, slot) in self.slots.iter().enumerate() {
+            if let (Origin::Feature(feature), Some((used_as, at))) = (slot.origin, self.found(n)) {
+                let at = Place::of(self.text, at).to_string();
+                self.scope.uses.push(Use { feature, used_as, at });
+            }
         }
     }
 

@@ -54,8 +54,8 @@ pub struct Report {
     pub labels_pending: u64,
     /// Observations kept for the windows.
     pub observations: u64,
-    /// Least event time among them, microseconds since 1970.
-    pub observations_since_us: Option<i64>,
+    /// Least event time in the oldest chunk of them, microseconds since 1970.
+    pub observations_from_us: Option<i64>,
     /// Damaged stores set aside by earlier starts.
     pub set_aside: u64,
     /// Sequences that were lost and reported by earlier starts.
@@ -340,7 +340,7 @@ fn check_value(
         Some(&keys::OBSERVATION) => observed::decode(key, value, None).is_some_and(|chunk| {
             report.observations += chunk.rows.len() as u64;
             let earliest = chunk.rows.iter().map(|row| row.time_us).min();
-            report.observations_since_us = report.observations_since_us.into_iter().chain(earliest).min();
+            report.observations_from_us = report.observations_from_us.or(earliest);
             true
         }),
         _ => body(Kind::Meta).is_some_and(|body| match state::meta_name(&body) {

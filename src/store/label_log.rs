@@ -87,7 +87,9 @@ impl LabelLog {
         let mut known = filling.as_ref().and_then(|_| self.chunks.back().copied());
         for label in labels {
             if !filling.as_mut().is_some_and(|filling| filling.append(label)) {
-                self.finish(filling.take().zip(known), commit, &mut changes);
+                if let Some((full, known)) = filling.as_ref().zip(known) {
+                    self.finish(full, known, commit, &mut changes);
+                }
                 let mut next = Filling::new(self.next, None);
                 next.append(label);
                 filling = Some(next);
@@ -102,15 +104,14 @@ impl LabelLog {
                 filling.held_us = known.held_us;
             }
         }
-        self.filling = filling.clone();
-        if !labels.is_empty() {
-            self.finish(filling.zip(known), commit, &mut changes);
+        if let (Some(filling), Some(known), false) = (&filling, known, labels.is_empty()) {
+            self.finish(filling, known, commit, &mut changes);
         }
+        self.filling = filling;
         changes
     }
 
-    fn finish(&mut self, chunk: Option<(Filling, Known)>, commit: u64, changes: &mut Vec<Change>) {
-        let Some((filling, known)) = chunk else { return };
+    fn finish(&mut self, filling: &Filling, known: Known, commit: u64, changes: &mut Vec<Change>) {
         let value = frame::wrap(Kind::Label, commit, &filling.body());
         self.put(Known { bytes: value.len() as u64 + ENTRY_OVERHEAD, ..known });
         changes.push((keys::label(known.number), Some(value)));
@@ -287,7 +288,7 @@ mod tests {
         assert!(found.is_old);
         let label = &found.labels[1];
         assert_eq!((&*label.id, label.key.as_deref(), label.time_us, label.value), ("b", Some("key"), -3, 2.5));
-        assert_eq!(log.append(&[label.clone()], 0, 2)[0].0, keys::label(7));
+        assert_eq!(log.append(std::slice::from_ref(label), 0, 2)[0].0, keys::label(7));
     }
 
     #[test]

@@ -34,10 +34,12 @@ pub struct Stats {
     pub observations: u64,
     pub observation_chunks: u64,
     pub observation_bytes: u64,
+    /// Observations that went early for the disk budget, since start: after the next one windows miss them.
+    pub observations_cut: u64,
     /// Memory that the list of the chunks takes.
     pub observation_memory_bytes: u64,
     /// Least event time in the oldest chunk, microseconds since 1970.
-    pub observations_since_us: Option<i64>,
+    pub observations_from_us: Option<i64>,
     /// Damaged stores set aside in `damaged-<n>` and rebuilt.
     pub set_aside: u64,
     /// Sequences that were durable once and are missing from the log.

@@ -42,7 +42,7 @@ pub fn check(folder: &Path, promises: &Promises, seed: u64) -> Result<(), Fault>
     let Opened { store, mut writer, .. } = opened;
     let mut builder = BatchBuilder::new(next);
     Texts::of(seed, next).record(writer.clock().now_ms(), |record| builder.append(record)).map_err(works)?;
-    let observed = Some(observed(seed, next..next + 1));
+    let observed = Some(observed(seed, next..next + 1).into());
     writer.commit(&Commit { chunks: builder.seal(), observed, ..Commit::default() }).map_err(works)?;
     writer.close().map_err(works)?;
     drop(store);

@@ -181,7 +181,7 @@ impl Load {
             offsets: vec![(OFFSET_OF.to_owned(), commit.to_be_bytes().to_vec())],
             quarantine: quarantine.into_iter().collect(),
             labels: label_in(self.task.seed, commit, log_ms).into_iter().collect(),
-            observed: Some(observed(self.task.seed, first..next)),
+            observed: Some(observed(self.task.seed, first..next).into()),
             horizon_us: Some(time_us(horizon)),
             quarantine_drop: dropped.into_iter().collect(),
             ..Commit::default()

@@ -50,7 +50,7 @@ fn write(at: &Path, file: &str, model: &[u8], format: &str, network: &str) {
     });
     let mut manifest = format!(
         "name = \"windows\"\nversion = \"1\"\n{format}\nfile = \"{file}\"\nsha256 = \"{sha256}\"\n\n\
-         [decision]\nblock = 90\nreview = 60\notherwise = \"allow\"\nfallback = \"review\"\n\n{network}\n"
+         [decision]\nblock = 300\nreview = 150\notherwise = \"allow\"\nfallback = \"review\"\n\n{network}\n"
     );
     let mut feature = |name: &str, source: &str| {
         let _ = writeln!(manifest, "[[feature]]\nname = \"{name}\"\n{source}\n");

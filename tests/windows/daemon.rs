@@ -7,7 +7,7 @@ use crate::support::daemon::Daemon;
 use crate::support::http::NDJSON;
 use crate::support::site::Site;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Lines of a request.
 const LINES: usize = 300;
@@ -78,8 +78,8 @@ fn a_killed_daemon_says_what_score_says(stream: &Stream) {
             assert_eq!(told(&verdicts[id]), told(answer), "event {id}");
         }
     }
-    let moved = verdicts.values().filter(|verdict| verdict["decision"] != "allow").count();
-    assert!(moved > 100 && moved < verdicts.len(), "the score hardly moves: {moved}");
+    let scores: HashSet<String> = verdicts.values().map(|verdict| verdict["score"].to_string()).collect();
+    assert!(scores.len() > verdicts.len() / 2, "the score hardly moves: {}", scores.len());
 }
 
 #[test]

@@ -47,7 +47,7 @@ def of_terminals(events):
 
 
 def main(path):
-    events = pandas.read_json(path, lines=True, dtype=False)
+    events = pandas.read_json(path, lines=True, dtype=False, precise_float=True)
     time = events["TX_DATETIME"] = pandas.to_datetime(events["TX_DATETIME"])
     flags = pandas.DataFrame(
         {

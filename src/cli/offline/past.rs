@@ -16,6 +16,8 @@ use std::{
 
 /// Memory of the windows offline: as much as there is.
 const BYTES_MAX: usize = 1 << 40;
+/// Most labels that wait for their events; the oldest go first.
+const WAITING_MAX: usize = 1 << 16;
 
 /// The windows, and where the events are that a label can still be of.
 pub(super) struct Past {
@@ -27,6 +29,8 @@ pub(super) struct Past {
     order: VecDeque<(i64, u64)>,
     /// Labels that wait for their events.
     waiting: HashMap<u64, f64>,
+    /// In the order in which they came; what no longer waits may stand here still.
+    waited: VecDeque<u64>,
     next: u64,
     cells: Vec<u64>,
     time_us: i64,
@@ -50,6 +54,7 @@ impl Past {
             known: HashMap::new(),
             order: VecDeque::new(),
             waiting: HashMap::new(),
+            waited: VecDeque::new(),
             next: 1,
             cells: Vec::new(),
             time_us: 0,
@@ -100,7 +105,16 @@ impl Past {
     pub fn label(&mut self, label: &Label) {
         match self.known.get(&label.identity) {
             Some(known) => drop(self.windows.label(known.sequence, known.time_us, &known.cells, label.value)),
-            None => drop(self.waiting.insert(label.identity, label.value)),
+            None => {
+                if self.waiting.insert(label.identity, label.value).is_none() {
+                    self.waited.push_back(label.identity);
+                }
+                while self.waited.len() > WAITING_MAX {
+                    if let Some(identity) = self.waited.pop_front() {
+                        self.waiting.remove(&identity);
+                    }
+                }
+            }
         }
     }
 }

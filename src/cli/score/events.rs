@@ -11,6 +11,7 @@ use crate::{
     model::Bundle,
     verdict::{write_json, write_json_string, write_number},
 };
+use std::io::Write;
 
 pub(super) fn score(
     bundle: &Bundle,
@@ -91,8 +92,37 @@ pub(super) fn write_features(features: &FeatureSet, row: Option<&[f64]>, out: &m
         match value {
             Value::Text(Some(text)) => write_json_string(&text, out),
             Value::Text(None) => out.extend_from_slice(b"null"),
-            Value::Number(number) => write_number(number, out),
+            Value::Short(number) => write_number(number, out),
+            Value::Number(number) => write_double(number, out),
         }
     }
     out.push(b'}');
+}
+
+/// Appends a number so that it reads back as the same f64, also where it happens to be an f32, whose own text is shorter
+/// and another f64.
+fn write_double(number: f64, out: &mut Vec<u8>) {
+    if !number.is_finite() {
+        return out.extend_from_slice(b"null");
+    }
+    let _ = write!(out, "{number:?}");
+    if out.ends_with(b".0") {
+        out.truncate(out.len() - 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_double_reads_back_as_itself_also_where_it_is_an_f32() {
+        for (number, text) in
+            [(53.382_812_5, "53.3828125"), (3.0, "3"), (0.1, "0.1"), (1e300, "1e300"), (f64::NAN, "null")]
+        {
+            let mut out = Vec::new();
+            write_double(number, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), text);
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 mod beside;
 mod swap;
+mod windows;
 
 use super::*;
 use crate::event::{Decoder, EventBatch, Form, IdentityRules, KeyRule, Pointer, SourceRule, TimeForm};

@@ -1,6 +1,10 @@
 //! What an expression means.
 
 use super::{holds, holds_of, rules};
+use crate::features::{ColumnKind, Problems, Texts, read_features};
+use crate::rules::RuleSet;
+use std::path::Path;
+use std::sync::Arc;
 
 const EVENT: &str = r#"{"TX_AMOUNT": 250, "merchant": {"category": 5411}, "TX_DATETIME": "2026-01-04T23:30:00Z",
     "channel": "web", "chip": true, "n": 4, "m": "4", "half": 0.5, "nothing": null, "card": {"country": "DE"},
@@ -135,6 +139,32 @@ fn score_and_key_are_the_events_own() {
     assert!(!holds_of("score < 0.75 or key == '3962'", EVENT, scored));
     assert!(rules(&["n > 1", "score > 1"]).0.wants_score());
     assert!(!rules(&["n > 1", "`score` > 1"]).0.wants_score());
+}
+
+/// A feature without steps is a text where the model takes one, which is known when the model is.
+#[test]
+fn what_the_model_takes_settles_what_a_plain_feature_is() {
+    let table: toml::Table =
+        "[[feature]]\nname = \"A\"\nfrom = \"/a\"\n[[feature]]\nname = \"B\"\nfrom = \"/b\"".parse().unwrap();
+    let mut problems = Problems::default();
+    let mut features = read_features(table["feature"].as_array().unwrap(), &mut problems);
+    let rule = |when: &str| [toml::Value::Table(format!("when = {when:?}\ndecision = \"block\"").parse().unwrap())];
+    let read = |when: &str| RuleSet::read(&[], &rule(when), Path::new(""), &features, &mut Problems::default());
+    let (right, wrong) = (read("A == 'x' and B > 1 and has(A)"), read("B > 1 or A > 2 or B == 2"));
+    let other = read("B in ['x']");
+    let texts = ColumnKind::Text(Arc::new(Texts::default()));
+    features.bind(&[texts], &mut problems);
+    for set in [&right, &wrong, &other] {
+        set.check(&features, &mut problems);
+    }
+    let found: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        [
+            "rule[0].when: line 1, column 10: expected a number, found A, where the model takes texts",
+            "rule[0].when: line 1, column 1: expected a text, found B, where the model takes numbers",
+        ]
+    );
 }
 
 #[test]

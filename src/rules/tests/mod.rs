@@ -3,6 +3,7 @@
 mod errors;
 mod language;
 mod lists;
+mod naive;
 mod precedence;
 mod properties;
 

@@ -27,7 +27,7 @@ fn original() -> Original {
         rig.store.set_cursor("file", round * 500 + 1).expect("cursor");
         let labels = vec![label(&round.to_string(), rig.writer.clock().now_ms())];
         let sequences = chunks[0].first()..chunks[0].first() + 1000;
-        let observed = Some(observations::observed(sequences));
+        let observed = Some(std::sync::Arc::new(observations::observed(sequences)));
         rig.writer.commit(&Commit { chunks, offsets, labels, observed, ..Commit::default() }).expect("commit");
     }
     let (log, seed) = (rig.log(1), rig.store.seed());

@@ -85,7 +85,7 @@ impl Rig {
         let chunks = self.builder.seal();
         let next = chunks.last().map_or(1, |chunk| chunk.next());
         let sequences = chunks.first().map_or(1, |chunk| chunk.first())..next;
-        let observed = self.observing.then(|| observations::observed(sequences));
+        let observed = self.observing.then(|| std::sync::Arc::new(observations::observed(sequences)));
         self.writer.commit(&Commit { chunks, observed, ..Commit::default() }).expect("commit")
     }
 
