@@ -1,16 +1,20 @@
 //! The store by itself: what commits cost at several sizes, what they write, how fast a store of a million
-//! events opens after it was left without a close, and what the index takes.
+//! events opens after it was left without a close, what the index takes, and what the observations of the window
+//! features cost.
 //!
-//! `cargo bench --bench store [-- commits | open | space]`; the directory is `$STORE_BENCH_DIR` or the
+//! `cargo bench --bench store [-- commits | open | space | observed]`; the directory is `$STORE_BENCH_DIR` or the
 //! system's temporary one. Figures are of this machine and its disk.
 
 // Figures for people: rounding does not matter, and the counts are small.
 #![allow(clippy::cast_precision_loss, clippy::cast_possible_wrap)]
 
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 use verdictd::store::{
-    BatchBuilder, Commit, Index, NewRecord, Opened, Options, SinkDecl, SinkStart, StoreError, WhenFull, open,
+    BatchBuilder, CellKind, Commit, Index, NewRecord, Observation, Observed, Opened, Options, Schema, SinkDecl,
+    SinkStart, StoreError, WhenFull, open,
 };
 
 const SHA: [u8; 32] = [7; 32];
@@ -34,6 +38,10 @@ fn main() -> Result<(), StoreError> {
     }
     if is_wanted("space") {
         space()?;
+    }
+    if is_wanted("observed") {
+        observed_commits()?;
+        observed_read()?;
     }
     Ok(())
 }
@@ -120,6 +128,113 @@ fn commits() -> Result<(), StoreError> {
             store.stats().disk_bytes as f64 / 1_048_576.0,
             status_mib("VmRSS:")
         );
+    }
+    Ok(())
+}
+
+fn schema() -> Arc<Schema> {
+    let columns =
+        [(CellKind::Hash, "key /CUSTOMER"), (CellKind::Hash, "key /TERMINAL"), (CellKind::Number, "number /AMOUNT")];
+    Arc::new(Schema { columns: columns.map(|(kind, name)| (kind, name.to_owned())).to_vec() })
+}
+
+fn event_us(sequence: u64) -> i64 {
+    1_525_134_011_000_000 + (sequence as i64) * 9_000_000
+}
+
+/// What windows need of card transactions: 5,000 customers, 10,000 terminals, amounts in cents.
+fn observed(schema: &Arc<Schema>, sequences: Range<u64>) -> Observed {
+    let newest_us = event_us(sequences.end - 1);
+    let (mut rows, mut cells) = (Vec::new(), Vec::new());
+    for sequence in sequences {
+        let noise = mix(sequence);
+        let amount = (noise >> 20) % 22_000;
+        rows.push(Observation { sequence, time_us: event_us(sequence), identity: mix(noise), counted: true });
+        cells.extend([mix(noise % 5_000), mix(20_000 + (noise >> 8) % 10_000), (amount as f64 / 100.0).to_bits()]);
+    }
+    Observed { schema: Arc::clone(schema), rows, cells, newest_us }
+}
+
+/// Commits without and with observations, in turns; the windows reach back 200,000 events.
+fn observed_commits() -> Result<(), StoreError> {
+    for size in [1u64, 16, 1024] {
+        let mut seconds = [0.0; 2];
+        let mut bytes = [0.0; 2];
+        let rounds = (20_000 / size).max(500);
+        for _ in 0..3 {
+            for with in [false, true] {
+                let dir = Dir::new("observed");
+                let Opened { store, mut writer, .. } = open(&options(&dir.0))?;
+                let mut builder = BatchBuilder::new(writer.next_sequence());
+                let schema = schema();
+                let (before, start) = (written(), Instant::now());
+                for _ in 0..rounds {
+                    let first = builder.next_sequence();
+                    append(&mut builder, size, writer.clock().now_ms())?;
+                    let next = builder.next_sequence();
+                    let observed = with.then(|| Arc::new(observed(&schema, first..next)));
+                    let horizon_us = with.then(|| event_us(next.saturating_sub(200_000)));
+                    let commit = Commit { chunks: builder.seal(), observed, horizon_us, ..Commit::default() };
+                    store.set_cursor("file", writer.commit(&commit)?.next)?;
+                }
+                seconds[usize::from(with)] += start.elapsed().as_secs_f64();
+                bytes[usize::from(with)] += (written() - before) as f64;
+            }
+        }
+        let commits = (3 * rounds) as f64;
+        println!(
+            "observed, {size} a commit: {:.0} commits/s without, {:.0} with: {:.2} of it; written {:.0} and {:.0} bytes a commit",
+            commits / seconds[0],
+            commits / seconds[1],
+            seconds[0] / seconds[1],
+            bytes[0] / commits,
+            bytes[1] / commits
+        );
+    }
+    Ok(())
+}
+
+/// Bytes an observation, and the time to open with three million of them and read them back.
+fn observed_read() -> Result<(), StoreError> {
+    for (count, size) in [(3_000_000u64, 256u64), (60_000, 1)] {
+        let dir = Dir::new("observed");
+        // The verdicts leave the dedup window at once, so that what is read is the observations.
+        let options = Options { window: std::time::Duration::from_millis(1), ..options(&dir.0) };
+        let Opened { store, mut writer, .. } = open(&options)?;
+        let mut builder = BatchBuilder::new(writer.next_sequence());
+        let schema = schema();
+        while builder.next_sequence() <= count {
+            let first = builder.next_sequence();
+            append(&mut builder, size, writer.clock().now_ms())?;
+            let observed = Some(Arc::new(observed(&schema, first..builder.next_sequence())));
+            let commit = Commit { chunks: builder.seal(), observed, ..Commit::default() };
+            store.set_cursor("file", writer.commit(&commit)?.next)?;
+        }
+        let stats = store.stats();
+        println!(
+            "observed, {count} by {size}: {:.1} bytes each on disk, {} chunks, the list takes {} KiB",
+            stats.observation_bytes as f64 / stats.observations as f64,
+            stats.observation_chunks,
+            stats.observation_memory_bytes >> 10
+        );
+        writer.close()?;
+        drop(store);
+        for _ in 0..2 {
+            let start = Instant::now();
+            let Opened { store, recovery, writer, .. } = open(&options)?;
+            let opened = start.elapsed().as_secs_f64() * 1e3;
+            let (start, mut rows) = (Instant::now(), 0);
+            store.observations(0, &mut |chunk| {
+                rows += chunk.rows.len();
+                ControlFlow::Continue(())
+            })?;
+            println!(
+                "observed, {rows} read in {:.0} ms, after an open of {opened:.0} ms ({})",
+                start.elapsed().as_secs_f64() * 1e3,
+                recovery.phases.iter().map(|(name, ms)| format!("{name} {ms:.0}")).collect::<Vec<_>>().join(", ")
+            );
+            drop((store, writer));
+        }
     }
     Ok(())
 }

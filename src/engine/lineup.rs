@@ -80,11 +80,6 @@ impl Lineup {
         self.plan.as_ref()
     }
 
-    /// The features of all of them.
-    pub(super) fn features(&self) -> impl Iterator<Item = &FeatureSet> {
-        std::iter::once(self.bundle.features()).chain(self.shadow.iter().map(|shadow| shadow.bundle().features()))
-    }
-
     /// Has what the log says of windows that are not held yet taken over with these models: `held` is what the windows
     /// hold now. Takes as long as reading the log does.
     ///

@@ -54,6 +54,8 @@ pub(super) struct Models {
     swap: Arc<Swap>,
     /// Whether the models that batches can be for are others than before.
     rearranged: bool,
+    /// What the log holds for those that came.
+    refolded: Vec<Refolded>,
 }
 
 impl Models {
@@ -75,6 +77,7 @@ impl Models {
             older: Vec::new(),
             swap,
             rearranged: false,
+            refolded: Vec::new(),
         }
     }
 
@@ -115,14 +118,13 @@ impl Models {
         if self.older.is_empty() {
             return self.newest.plan().cloned();
         }
-        let all = std::iter::once(&self.newest).chain(&self.older);
-        let sets: Vec<&FeatureSet> = all.flat_map(|lineup| lineup.features()).collect();
-        Plan::of(&sets).map(Arc::new)
+        let all = std::iter::once(&self.newest).chain(self.older.iter().rev());
+        Plan::joined(all.filter_map(|lineup| lineup.plan().map(AsRef::as_ref))).map(Arc::new)
     }
 
-    /// What was folded for the newest ones, once.
-    pub fn take_refolded(&self) -> Option<Refolded> {
-        self.newest.take_refolded()
+    /// What was folded for those that came since this was asked last.
+    pub fn take_refolded(&mut self) -> Vec<Refolded> {
+        std::mem::take(&mut self.refolded)
     }
 
     /// The scorer anew: after a panic nothing of its buffers is trusted.
@@ -136,6 +138,7 @@ impl Models {
         let mut swapped = None;
         for (lineup, shares) in self.swap.take() {
             swapped = Some(shares);
+            self.refolded.extend(lineup.take_refolded());
             // A reload that changes something else hands in the same one again.
             if !Arc::ptr_eq(&self.newest, &lineup) {
                 self.older.retain(|older| !Arc::ptr_eq(older, &lineup));

@@ -126,7 +126,8 @@ pub fn compile(
             };
             let plan = onnx::load(bytes.into(), beside, &wanted).map_err(faulty)?;
             let (columns, outputs) = (graph::columns(&plan), graph::outputs(&plan));
-            let program = Program::new(Core::Graph(Box::new(plan)), columns, outputs);
+            let drivers = recipe.exact.then(|| onnx::Drivers::of(&plan)).flatten().map(Box::new);
+            let program = Program::new(Core::Graph(Box::new(plan), drivers), columns, outputs);
             Ok(Compiled { program, reference: None, sha256 })
         }
         Format::Safetensors => {

@@ -6,8 +6,9 @@
 //! limit-us = 2000          # the most that the reasons of one row may cost, in microseconds, measured at load
 //! ```
 //!
-//! How many a verdict gets is `[decision] reasons`. *shapley*: exact Shapley values of the raw sum behind the score, see
-//! [`super::trees`]; of a linear model weight times distance from the baseline. *baseline*: by how much the margin falls
+//! How many a verdict gets is `[decision] reasons`. *shapley*: exact Shapley values of the raw sum behind the score; of
+//! LightGBM's and XGBoost's trees against the rows that they were trained on, see [`super::trees`], of an ONNX graph's
+//! trees against the baseline, see `onnx::drivers`; of a linear model weight times distance from the baseline. *baseline*: by how much the margin falls
 //! when the feature alone is put to its baseline.
 //!
 //! What the reasons of a row cost is measured on made-up rows when the model is loaded. Where a method takes longer than
@@ -78,7 +79,8 @@ pub(super) fn choose(bundle: &Bundle, options: &LoadOptions) -> (Method, Option<
     choose_among(bundle, options, methods, Vec::new())
 }
 
-const NOT_EXACT: &str = "shapley values can be had of trees with covers and of linear models only";
+const NOT_EXACT: &str =
+    "shapley values can be had of trees and linear models only, in ONNX with steps around them that keep columns apart";
 
 fn choose_among(
     bundle: &Bundle,

@@ -31,7 +31,7 @@ pub struct Program {
 pub enum Core {
     Network(network::Plan),
     Native(Box<NativePlan>),
-    Graph(Box<onnx::Plan>),
+    Graph(Box<onnx::Plan>, Option<Box<onnx::Drivers>>),
 }
 
 /// One thread's buffers.
@@ -49,7 +49,14 @@ pub struct Shapley {
     row: Vec<f64>,
     baseline: Vec<f64>,
     values: Vec<f64>,
-    inner: NativeShapley,
+    inner: Inner,
+}
+
+#[derive(Debug)]
+enum Inner {
+    Native(NativeShapley),
+    Graph(onnx::Work),
+    Nothing,
 }
 
 #[derive(Debug)]
@@ -103,7 +110,7 @@ impl Program {
         let core = match &self.core {
             Core::Network(plan) => plan.bytes(),
             Core::Native(plan) => plan.bytes(),
-            Core::Graph(plan) => plan.bytes(),
+            Core::Graph(plan, drivers) => plan.bytes() + drivers.as_ref().map_or(0, |drivers| drivers.bytes()),
         };
         let texts = self.columns.iter().map(|column| match &column.kind {
             ColumnKind::Text(texts) => texts.bytes(),
@@ -119,7 +126,7 @@ impl Program {
         let core = match &self.core {
             Core::Network(plan) => plan.scratch_bytes(rows),
             Core::Native(plan) => plan.scratch_bytes(rows),
-            Core::Graph(plan) => plan.scratch_bytes(rows),
+            Core::Graph(plan, _) => plan.scratch_bytes(rows),
         };
         let ordered = if self.order.is_some() { rows * self.width } else { 0 };
         core + (ordered + rows * self.numbers) * size_of::<f64>()
@@ -132,7 +139,7 @@ impl Program {
         let core = match &self.core {
             Core::Network(plan) => CoreScratch::Network(plan.scratch(rows)),
             Core::Native(plan) => CoreScratch::Native(plan.scratch(rows)),
-            Core::Graph(plan) => CoreScratch::Graph(plan.scratch(rows)),
+            Core::Graph(plan, _) => CoreScratch::Graph(plan.scratch(rows)),
         };
         let ordered = if self.order.is_some() { rows * self.width } else { 0 };
         Scratch { core, ordered: vec![0.0; ordered], numbers: vec![f64::NAN; rows * self.numbers] }
@@ -154,7 +161,7 @@ impl Program {
         match (&self.core, core) {
             (Core::Network(plan), CoreScratch::Network(scratch)) => plan.run(rows, numbers, scratch),
             (Core::Native(plan), CoreScratch::Native(scratch)) => plan.run(rows, numbers, scratch),
-            (Core::Graph(plan), CoreScratch::Graph(scratch)) => plan.run(rows, numbers, scratch),
+            (Core::Graph(plan, _), CoreScratch::Graph(scratch)) => plan.run(rows, numbers, scratch),
             // A scratch of another model, which no caller has.
             _ => numbers.fill(f64::NAN),
         }
@@ -184,14 +191,17 @@ impl Program {
     pub fn explains(&self, at: usize) -> bool {
         match &self.core {
             Core::Native(plan) => plan.target_of(at).is_some_and(|_| plan.explains()),
-            Core::Network(_) | Core::Graph(_) => false,
+            Core::Graph(_, drivers) => drivers.as_ref().is_some_and(|drivers| drivers.explains(at)),
+            Core::Network(_) => false,
         }
     }
 
     /// Lets go of the tables of [`Self::contributions`], which then cannot be had.
     pub fn forget_contributions(&mut self) {
-        if let Core::Native(plan) = &mut self.core {
-            plan.forget_contributions();
+        match &mut self.core {
+            Core::Native(plan) => plan.forget_contributions(),
+            Core::Graph(_, drivers) => *drivers = None,
+            Core::Network(_) => {}
         }
     }
 
@@ -199,8 +209,11 @@ impl Program {
     #[must_use]
     pub fn shapley(&self) -> Shapley {
         let inner = match &self.core {
-            Core::Native(plan) => plan.shapley(),
-            Core::Network(_) | Core::Graph(_) => NativeShapley::default(),
+            Core::Native(plan) => Inner::Native(plan.shapley()),
+            Core::Graph(plan, drivers) => {
+                drivers.as_ref().and_then(|drivers| drivers.work(plan)).map_or(Inner::Nothing, Inner::Graph)
+            }
+            Core::Network(_) => Inner::Nothing,
         };
         Shapley { row: vec![0.0; self.width], baseline: vec![0.0; self.width], values: vec![0.0; self.width], inner }
     }
@@ -210,7 +223,8 @@ impl Program {
     pub fn shapley_bytes(&self) -> usize {
         let inner = match &self.core {
             Core::Native(plan) => plan.shapley_bytes(),
-            Core::Network(_) | Core::Graph(_) => 0,
+            Core::Graph(plan, drivers) => drivers.as_ref().map_or(0, |drivers| drivers.work_bytes(plan)),
+            Core::Network(_) => 0,
         };
         inner + 3 * self.width * size_of::<f64>()
     }
@@ -219,8 +233,6 @@ impl Program {
     /// nothing known. `out`: a number a column, as they stand in the row. False where they cannot be had. Allocates
     /// nothing.
     pub fn contributions(&self, at: usize, row: &[f64], baseline: &[f64], out: &mut [f64], work: &mut Shapley) -> bool {
-        let Core::Native(plan) = &self.core else { return false };
-        let Some(target) = plan.target_of(at) else { return false };
         let place = |n: usize| self.order.as_ref().map_or(Some(n), |order| order.get(n).map(|at| *at as usize));
         let Shapley { row: own, baseline: base, values, inner } = work;
         for (n, (own, base)) in own.iter_mut().zip(base.iter_mut()).enumerate() {
@@ -228,7 +240,14 @@ impl Program {
             *own = row.get(from).copied().unwrap_or(f64::NAN);
             *base = baseline.get(from).copied().unwrap_or(f64::NAN);
         }
-        if !plan.contributions(target, own, base, values, inner) {
+        let found = match (&self.core, inner) {
+            (Core::Native(plan), Inner::Native(inner)) => {
+                plan.target_of(at).is_some_and(|target| plan.contributions(target, own, base, values, inner))
+            }
+            (Core::Graph(plan, Some(drivers)), Inner::Graph(work)) => drivers.run(plan, at, own, base, values, work),
+            _ => false,
+        };
+        if !found {
             return false;
         }
         for (n, value) in values.iter().enumerate() {
@@ -257,7 +276,7 @@ impl Program {
         match &self.core {
             Core::Network(_) => true,
             Core::Native(_) => false,
-            Core::Graph(plan) => graph::is_f32(plan),
+            Core::Graph(plan, _) => graph::is_f32(plan),
         }
     }
 
@@ -265,7 +284,7 @@ impl Program {
     #[must_use]
     pub fn files(&self) -> &[String] {
         match &self.core {
-            Core::Graph(plan) => plan.files(),
+            Core::Graph(plan, _) => plan.files(),
             Core::Network(_) | Core::Native(_) => &[],
         }
     }
@@ -276,7 +295,7 @@ impl Program {
         match &self.core {
             Core::Network(plan) => plan.explain(),
             Core::Native(plan) => plan.explain(),
-            Core::Graph(plan) => plan.explain().into_iter().chain(plan.notes().iter().cloned()).collect(),
+            Core::Graph(plan, _) => plan.explain().into_iter().chain(plan.notes().iter().cloned()).collect(),
         }
     }
 
@@ -286,7 +305,7 @@ impl Program {
         match &self.core {
             Core::Network(plan) => plan.kernel().name(),
             Core::Native(plan) => plan.kernel(),
-            Core::Graph(_) => super::Kernel::best().name(),
+            Core::Graph(..) => super::Kernel::best().name(),
         }
     }
 }

@@ -134,21 +134,29 @@ impl Scorer {
         }
     }
 
-    /// What each feature adds to the raw sum, its columns together.
-    fn by_shapley(&mut self, row: &[f64]) -> Reasons {
-        let mut reasons = Reasons::default();
+    /// What each column of a row adds to the raw sum behind the score: exact Shapley values. None where the model's
+    /// reasons are found otherwise. Allocates nothing.
+    pub fn contributions(&mut self, row: &[f64]) -> Option<&[f64]> {
         let width = self.program.width();
-        let Some(shapley) = &mut self.shapley else { return reasons };
-        let Some((baseline, values)) = self.variants.split_at_mut_checked(width) else { return reasons };
+        let shapley = self.shapley.as_mut().filter(|_| row.len() == width)?;
+        let (baseline, values) = self.variants.split_at_mut_checked(width)?;
         for feature in 0..self.features.len() {
             let (columns, value) = self.features.baseline(feature);
             if let Some(columns) = baseline.get_mut(columns) {
                 columns.fill(value);
             }
         }
-        if !self.program.contributions(self.scoring.at(), row, baseline, values, shapley) {
+        let values = values.get_mut(..width)?;
+        self.program.contributions(self.scoring.at(), row, baseline, values, shapley).then_some(&*values)
+    }
+
+    /// By what each feature adds, its columns together.
+    fn by_shapley(&mut self, row: &[f64]) -> Reasons {
+        let mut reasons = Reasons::default();
+        if self.contributions(row).is_none() {
             return reasons;
         }
+        let values = self.variants.get(self.program.width()..).unwrap_or_default();
         for feature in 0..self.features.len() {
             let (columns, _) = self.features.baseline(feature);
             let added: f64 = values.get(columns).unwrap_or_default().iter().sum();

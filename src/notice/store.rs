@@ -65,6 +65,10 @@ super::notices! {
         "Too many labels wait for their event: the oldest are gone"
         "Labels whose event is not known are kept for the event that may still come, up to the number named. Those that went will not count when their event comes after all."
         "Look at whether the labels' source and id are those of the events: `verdictd metrics` tells how many are unknown.";
+    OBSERVATIONS_CUT: Warn "observations-cut" "3b1f0f8be7d84d63a5d2b9d1c0a4e7f6" ["cut"]
+        "The disk budget does not hold what windows need"
+        "What windows need of past events fills the share of the disk that `limits.disk` grants, so its oldest part goes early. The windows are right for as long as the daemon runs; after a start they miss those events. Said once a start."
+        "Raise `limits.disk`, or make the longest window shorter.";
     OBSERVATIONS_LOST: Error "observations-lost" "a0d2ab6a58b84f5a9b7ef4c6ab0f93d1" ["lost"]
         "Observations that windows are folded from are missing"
         "They were durable and are not to be found whole in the store's file. Until their events have left the windows, counts, sums and the like are too small by them."

@@ -84,6 +84,30 @@ impl Writer {
         Ok(())
     }
 
+    /// Where the disk budget is used up by observations alone: the oldest go although windows may need them after the
+    /// next start. Without that nothing new would be taken ever again, for the horizon moves only with new events.
+    pub(crate) fn cut_observations(&mut self, most: usize, pending: &mut Pending) {
+        let store = Arc::clone(&self.store);
+        let mut list = store.observed();
+        let mut cut = 0;
+        for _ in 0..most {
+            let before = list.count();
+            let Some((key, bytes)) = self.observations.cut(&mut list) else { break };
+            pending.remove(&key);
+            self.live = self.live.saturating_sub(bytes);
+            cut += before - list.count();
+        }
+        let before = store.figures.observations_cut.fetch_add(cut, Ordering::Relaxed);
+        if cut > 0 && before == 0 {
+            let kind = notice::OBSERVATIONS_CUT.kind;
+            tracing::warn!(
+                kind,
+                cut,
+                "the disk budget does not hold what windows need: after a start they miss the oldest events"
+            );
+        }
+    }
+
     /// Lets go of what no window needs: at most `most` chunks.
     pub(crate) fn forget(&mut self, floor_ms: u64, most: usize, pending: &mut Pending) {
         let store = Arc::clone(&self.store);

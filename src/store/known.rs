@@ -87,7 +87,7 @@ impl Found {
             Ok(history::STAMPS) => keep(&mut self.stamps, commit, history::decode_stamps(body).ok()),
             Ok(history::PERMIT) => keep(&mut self.permit, commit, history::decode_permit(body).ok()),
             Ok(name) if name.starts_with(history::USE) => {
-                keep(&mut self.newest, commit, history::decode_use(body).ok())
+                keep(&mut self.newest, commit, history::decode_use(body).ok());
             }
             _ => {}
         }

@@ -87,7 +87,9 @@ impl LabelLog {
         let mut known = filling.as_ref().and_then(|_| self.chunks.back().copied());
         for label in labels {
             if !filling.as_mut().is_some_and(|filling| filling.append(label)) {
-                self.finish(filling.take().zip(known), commit, &mut changes);
+                if let Some((full, known)) = filling.as_ref().zip(known) {
+                    self.finish(full, known, commit, &mut changes);
+                }
                 let mut next = Filling::new(self.next, None);
                 next.append(label);
                 filling = Some(next);
@@ -102,15 +104,14 @@ impl LabelLog {
                 filling.held_us = known.held_us;
             }
         }
-        self.filling = filling.clone();
-        if !labels.is_empty() {
-            self.finish(filling.zip(known), commit, &mut changes);
+        if let (Some(filling), Some(known), false) = (&filling, known, labels.is_empty()) {
+            self.finish(filling, known, commit, &mut changes);
         }
+        self.filling = filling;
         changes
     }
 
-    fn finish(&mut self, chunk: Option<(Filling, Known)>, commit: u64, changes: &mut Vec<Change>) {
-        let Some((filling, known)) = chunk else { return };
+    fn finish(&mut self, filling: &Filling, known: Known, commit: u64, changes: &mut Vec<Change>) {
         let value = frame::wrap(Kind::Label, commit, &filling.body());
         self.put(Known { bytes: value.len() as u64 + ENTRY_OVERHEAD, ..known });
         changes.push((keys::label(known.number), Some(value)));

@@ -38,6 +38,7 @@ pub(crate) struct Figures {
     pub labels: AtomicU64,
     pub labels_pending: AtomicU64,
     pub labels_shed: AtomicU64,
+    pub observations_cut: AtomicU64,
     pub set_aside: AtomicU64,
     pub lost: AtomicU64,
 }
@@ -265,6 +266,7 @@ impl Store {
             labels_pending: load(&figures.labels_pending),
             labels_shed: load(&figures.labels_shed),
             observations: observed.count(),
+            observations_cut: load(&figures.observations_cut),
             observation_chunks: observed.chunks(),
             observation_bytes: observed.bytes(),
             observation_memory_bytes: observed.memory(),

@@ -34,6 +34,8 @@ pub struct Stats {
     pub observations: u64,
     pub observation_chunks: u64,
     pub observation_bytes: u64,
+    /// Observations that went early for the disk budget, since start: after the next one windows miss them.
+    pub observations_cut: u64,
     /// Memory that the list of the chunks takes.
     pub observation_memory_bytes: u64,
     /// Least event time in the oldest chunk, microseconds since 1970.

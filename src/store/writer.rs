@@ -272,10 +272,13 @@ impl Writer {
         // A chunk that this batch inserts stands under a key that trimming would find in the log and remove.
         let merging = self.merged.as_ref().and_then(|merged| merged.removed.first().copied());
         self.apply_merge(pending);
-        self.trim(delivered.min(merging.unwrap_or(u64::MAX)), (2 * chunks).clamp(TRIM_MIN, TRIM_MAX), pending)?;
-        let floor_ms = self.clock.now_ms().saturating_sub(self.window.length_ms());
         let most = (2 * chunks).clamp(TRIM_MIN, TRIM_MAX);
+        let is_over = self.trim(delivered.min(merging.unwrap_or(u64::MAX)), most, pending)?;
+        let floor_ms = self.clock.now_ms().saturating_sub(self.window.length_ms());
         self.forget(floor_ms, most, pending);
+        if is_over && delivered >= self.state.next {
+            self.cut_observations(most, pending);
+        }
         if self.state_age >= STATE_EVERY || self.state.is_time_stale(&self.clock) {
             self.state_age = 0;
             self.state.note_time(&self.clock);
@@ -301,8 +304,9 @@ impl Writer {
         }
     }
 
-    /// Removes chunks that are out of the window (or over the disk budget) and that every sink has passed.
-    fn trim(&mut self, delivered: u64, most: usize, pending: &mut Pending) -> Result<(), StoreError> {
+    /// Removes chunks that are out of the window (or over the disk budget) and that every sink has passed. Says whether the
+    /// disk budget is not met by that.
+    fn trim(&mut self, delivered: u64, most: usize, pending: &mut Pending) -> Result<bool, StoreError> {
         let store = Arc::clone(&self.store);
         let figures = &store.figures;
         let now = self.clock.now_ms();
@@ -313,7 +317,7 @@ impl Writer {
         figures.window_floor.fetch_max(out, Ordering::Relaxed);
         if limit < self.second {
             self.note_window(time, now);
-            return Ok(());
+            return Ok(over);
         }
         let mut previous: Option<(u64, u64)> = None;
         let mut removed = 0;
@@ -344,7 +348,7 @@ impl Writer {
             }
         }
         self.note_window(time, now);
-        Ok(())
+        Ok(over && removed < most)
     }
 
     /// Tells how long the window is and what cut it: it begins at `time_floor` by the configured length alone.

@@ -1,4 +1,4 @@
-//! packaging/doc/*.md, and the man pages of section 7 that are made of them.
+//! packaging/doc/*.md, and the man pages of section 7 that are made of them; of the file format, section 5.
 
 use super::{in_tree, is_current, markdown, read};
 use std::collections::BTreeSet;
@@ -36,20 +36,25 @@ pub fn file_names() -> Vec<String> {
     pages().iter().map(|(name, ..)| page_name(name)).collect()
 }
 
+/// The section of a guide's man page.
+fn section(guide: &str) -> u8 {
+    if guide == "bundle" { 5 } else { 7 }
+}
+
 /// The file of a guide's man page.
 fn page_name(guide: &str) -> String {
-    format!("verdictd-{guide}.7")
+    format!("verdictd-{guide}.{}", section(guide))
 }
 
 #[test]
-fn the_man_pages_of_section_7_are_those_of_the_guides() {
+fn the_man_pages_of_sections_5_and_7_are_those_of_the_guides() {
     let all = pages();
     for (name, text, _) in &all {
         let others = all.iter().map(|(other, ..)| other).filter(|other| *other != name);
-        let others = others.map(|other| format!("verdictd-{other}(7)"));
+        let others = others.map(|other| format!("verdictd-{other}({})", section(other)));
         let also: Vec<String> =
             ["verdictd(1)", "verdictd.toml(5)"].map(str::to_owned).into_iter().chain(others).collect();
-        let page = markdown::page(&format!("verdictd-{name}"), text, &also);
+        let page = markdown::page(&format!("verdictd-{name}"), section(name), text, &also);
         is_current(&format!("packaging/man/{}", page_name(name)), &page);
     }
     assert!(all.len() > 3);
@@ -71,6 +76,28 @@ fn every_link_of_a_guide_leads_somewhere() {
             }
         }
     }
+}
+
+/// Every key that a reader of model.toml asks for stands on the page of the bundle.
+#[test]
+fn every_key_of_a_manifest_is_on_the_page_of_the_bundle() {
+    let page = read("packaging/doc/bundle.md");
+    let mut seen = 0;
+    let files =
+        ["manifest", "decision", "calibration", "explain", "network/mod"].map(|name| format!("src/model/{name}.rs"));
+    for file in files.iter().map(String::as_str).chain(["src/features/spec.rs"]) {
+        let source = read(file);
+        for part in source.split("reader.").skip(1) {
+            let Some((call, rest)) = part.split_once('(') else { continue };
+            let Some(key) = rest.strip_prefix('"').and_then(|rest| rest.split('"').next()) else { continue };
+            if call.chars().all(|c| c.is_ascii_lowercase() || c == '_') && call != "key" && !key.is_empty() {
+                let stands = page.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').any(|word| word == key);
+                assert!(stands, "{file}: {key} is not in packaging/doc/bundle.md");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 20, "{seen}");
 }
 
 /// The rows of the tables of a section.

@@ -13,8 +13,8 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use std::fmt::Write;
 
 /// A page of section 7. Its first heading is `# name: what it is`.
-pub fn page(name: &str, markdown: &str, see_also: &[String]) -> String {
-    let mut writer = Writer { page: Page::new(name, 7), ..Writer::default_of(name) };
+pub fn page(name: &str, section: u8, markdown: &str, see_also: &[String]) -> String {
+    let mut writer = Writer { page: Page::new(name, section), ..Writer::default_of(name) };
     for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
         writer.event(event);
     }
@@ -202,7 +202,7 @@ fn guide_page(target: &str) -> Option<String> {
 /// The lines after the head and before "see also".
 #[cfg(test)]
 fn body(markdown: &str) -> Vec<String> {
-    let text = page("verdictd-x", markdown, &["verdictd(1)".to_owned()]);
+    let text = page("verdictd-x", 7, markdown, &["verdictd(1)".to_owned()]);
     let body = text.lines().skip(2).take_while(|line| !line.contains("SEE ALSO"));
     body.map(str::to_owned).collect()
 }

@@ -7,6 +7,7 @@ mod bundle;
 mod graphs;
 mod lightgbm;
 mod onnx;
+mod runs;
 mod sizes;
 mod trees;
 mod ubj;

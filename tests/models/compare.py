@@ -9,7 +9,8 @@ less or more, an answer no further from the library's than ONNX Runtime's is as 
 graph of sums in f32 overflows in whatever order it adds up: what differs there is counted and shown, no more.
 
 A file of several numbers, of which none is known to be the score, is asked in a bundle that chooses one; a file of
-LightGBM or XGBoost is asked for its margins in a bundle too. Uses Python's own library only.
+LightGBM or XGBoost is asked for its margins in a bundle too, and for what each column adds to them, which is held
+against the library's pred_contrib. Uses Python's own library only.
 """
 
 import hashlib
@@ -136,7 +137,10 @@ def bundle(folder, meta, file, into, choice):
         shutil.copy(path, into)
     format = {"onnx": "onnx", "txt": "lightgbm"}.get(file.rsplit(".")[-1], "xgboost")
     lines = [f'name = "{meta["kind"]}"', 'version = "1"', f'format = "{format}"', f'file = "{file}"', f'sha256 = "{digest[folder / file]}"']
-    lines += [f"{key} = {json.dumps(value)}" for key, value in choice.items()]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in choice.items() if not isinstance(value, dict)]
+    tables = [(name, table) for name, table in choice.items() if isinstance(table, dict)]
+    for name, table in tables:
+        lines += [f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
     lines += ["[decision]", "block = 0.9", 'otherwise = "allow"', 'fallback = "review"']
     if beside:
         lines += ["[files]", *(f'"{path.name}" = "{digest[path]}"' for path in beside)]
@@ -174,6 +178,40 @@ def margins(program, folder, meta, file, expected):
         if difference(got, row["margin"][0]) > 1:
             return f"row {n} margin: {got}, not {row['margin'][0]}"
     return None
+
+
+# XGBoost's contributions are sums in f32.
+CONTRIBUTIONS = {"lightgbm": 1e-9, "xgboost": 2e-5}
+
+
+def contributions(program, folder, meta, file, expected):
+    """What is wrong with what each column adds, by a library's own file and one raw sum; or None, and how many rows."""
+    library = meta["library"].split()[0]
+    if library not in CONTRIBUTIONS or file.endswith(".onnx") or "contributions" not in expected[0]:
+        return None, 0
+    width = len((folder / "rows.csv").read_text().splitlines()[0].split(","))
+    # Several classes have a list each; the program tells of one.
+    if len(expected[0]["contributions"]) != width + 1:
+        return None, 0
+    # Of a forest the library adds up what it averages for its answer, and our margin is the average.
+    text = (folder / file).read_text() if file.endswith(".txt") else ""
+    times = text.count("\nTree=") if "\naverage_output\n" in text else 1
+    choice = {"score": "margin", "reasons": {"limit-us": 1_000_000}}
+    with tempfile.TemporaryDirectory() as into:
+        ran = scored(program, bundle(folder, meta, file, into, choice), folder, "--contributions")
+    if ran.returncode:
+        return f"contributions: {(ran.stderr.strip().splitlines() or [''])[-1]}", 0
+    for n, (line, row) in enumerate(zip(ran.stdout.splitlines(), expected)):
+        got, want = list(json.loads(line)["contributions"].values()), row["contributions"][:-1]
+        if any(number(value) is None for value in want):
+            continue
+        want = [value / times for value in want]
+        allowed = CONTRIBUTIONS[library] * max(1.0, *(abs(value) for value in want))
+        apart = [abs(a - b) for a, b in zip(got, want)] if None not in got else [math.inf]
+        if len(got) != width or max(apart) > allowed:
+            at = apart.index(max(apart))
+            return f"row {n} column {at} adds {got[at]}, not {want[at]}", n
+    return None, len(expected)
 
 
 def check(folder, meta, file, program):
@@ -220,6 +258,9 @@ def check(folder, meta, file, program):
     if outcome.bad:
         return False, f"{outcome.bad} of {len(got)} rows; {outcome.where}"
     wrong = margins(program, folder, meta, file, expected)
+    if wrong is None:
+        wrong, added = contributions(program, folder, meta, file, expected)
+        notes += [f"contributions of {added}"] if added else []
     return wrong is None, wrong or ", ".join(notes)
 
 

@@ -35,6 +35,9 @@ pub(super) struct ScoreArgs {
     /// With --rows: add the leaf that the row reaches in each tree, as the model's library numbers them
     #[arg(long, requires = "rows")]
     leaves: bool,
+    /// With --rows: add what each column adds to the raw sum behind the score, where that is exact
+    #[arg(long, requires = "rows")]
+    contributions: bool,
     #[command(flatten)]
     events: EventArgs,
     /// The source of events that do not say: a text, or a pointer (it begins with /)
@@ -60,7 +63,8 @@ pub(super) fn run(args: &ScoreArgs) -> Result<(), Failure> {
     let input = Input::open(args.file.as_deref(), args.events.format)?;
     let mut out = Output::new();
     if args.rows {
-        rows::score(&bundle, input, rows::Along { features: args.features, leaves: args.leaves }, &mut out)?;
+        let ScoreArgs { features, leaves, contributions, .. } = *args;
+        rows::score(&bundle, input, rows::Along { features, leaves, contributions }, &mut out)?;
     } else if !bundle.scoring().is_decided() {
         let outputs = bundle.outputs().iter().map(|output| format!("{} ({})", output.name, output.width));
         let outputs = outputs.collect::<Vec<_>>().join(", ");

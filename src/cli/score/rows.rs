@@ -8,7 +8,7 @@ use super::{
 use crate::{
     features::{ColumnKind, Texts},
     ingest::{Problem, ProblemKind},
-    model::{Bundle, OutputSpec, Scorer, is_generic},
+    model::{Bundle, Method, OutputSpec, Scorer, is_generic},
     verdict::{write_json_string, write_number},
 };
 
@@ -19,11 +19,20 @@ pub(super) struct Along {
     pub features: bool,
     /// The leaf of each tree.
     pub leaves: bool,
+    /// What each column adds.
+    pub contributions: bool,
 }
 
 pub(super) fn score(bundle: &Bundle, input: Input, along: Along, out: &mut Output<'_>) -> Result<(), Failure> {
     if input.format == Format::Ndjson {
         return Err(Failure::usage("--rows: expected CSV, whose columns are the model's inputs; found NDJSON"));
+    }
+    if along.contributions && bundle.reasons_method() != Method::Shapley {
+        let why = bundle.notes().next().map(|note| format!("; {note}")).unwrap_or_default();
+        let found = bundle.reasons_method().name();
+        return Err(Failure::does_not_hold(format!(
+            "--contributions: expected a model whose reasons are Shapley values, found {found}{why}"
+        )));
     }
     let unreadable = |error: csv::Error| Failure::does_not_hold(format!("input: {error}"));
     let mut records = Records::new(input.stream).map_err(unreadable)?;
@@ -132,6 +141,16 @@ impl Rows<'_> {
             scorer.leaves(row, leaves);
             line.extend_from_slice(b",\"leaves\":");
             write_list(leaves, line, |leaf, line| line.extend_from_slice(leaf.to_string().as_bytes()));
+        }
+        if along.contributions {
+            let found = scorer.contributions(row).unwrap_or_default();
+            for (n, (name, added)) in bundle.features().names().iter().zip(found).enumerate() {
+                line.extend_from_slice(if n == 0 { b",\"contributions\":{" } else { b"," });
+                write_json_string(name, line);
+                line.push(b':');
+                write_finite(*added, line);
+            }
+            line.push(b'}');
         }
         if along.features {
             write_features(bundle.features(), Some(row), line);

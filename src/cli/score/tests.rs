@@ -194,3 +194,25 @@ fn memory_is_bounded_whatever_comes() {
     let failure = events::score(&bundle, input, rules(), false, &mut Output::to(&mut Vec::new())).unwrap_err();
     assert!(failure.message.contains(&RECORD_BYTES_MAX.to_string()), "{}", failure.message);
 }
+
+#[test]
+fn what_each_column_adds_is_told_where_it_is_exact_and_refused_where_not() {
+    let along = rows::Along { contributions: true, ..rows::Along::default() };
+    let (_dir, network) = bundle();
+    let mut out = Vec::new();
+    let refused = rows::score(&network, input(Format::Csv, "a,b\n1,2\n"), along, &mut Output::to(&mut out));
+    assert!(refused.unwrap_err().message.contains("expected a model whose reasons are Shapley values, found baseline"));
+
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("model.txt");
+    let seed = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds/model_lightgbm/binary");
+    let text = fs::read_to_string(seed).unwrap();
+    fs::write(&file, text.replace("leaf_value=0.1\n", "leaf_value=0.1\nleaf_count=30\n")).unwrap();
+    let trees = load(&file, &LoadOptions::default()).unwrap();
+    let mut out = Vec::new();
+    rows::score(&trees, input(Format::Csv, "a,b\n0,0\n"), along, &mut Output::to(&mut out)).unwrap();
+    // One tree of three leaves with ten rows each: 5/12 is known of none, 3/4 of a alone, 1/4 of b alone, 1/2 of both.
+    let added = &lines(out)[0]["contributions"];
+    near(&added["a"], 7.0 / 24.0);
+    near(&added["b"], -5.0 / 24.0);
+}

@@ -23,10 +23,11 @@ pub(super) struct Posted {
     pub retries: u64,
 }
 
-/// What tells a verdict from a problem.
+/// What tells a verdict, or a label that was taken, from a problem.
 #[derive(Deserialize)]
 struct AnswerLine {
     decision: Option<IgnoredAny>,
+    label: Option<IgnoredAny>,
     status: Option<u16>,
 }
 
@@ -122,7 +123,7 @@ fn settle(
     for (n, line) in open.drain(..sent).zip(lines) {
         let parsed: Option<AnswerLine> = serde_json::from_slice(line).ok();
         match parsed {
-            Some(AnswerLine { decision: Some(_), .. }) => posted.acked += 1,
+            Some(AnswerLine { decision: Some(_), .. } | AnswerLine { label: Some(_), .. }) => posted.acked += 1,
             Some(AnswerLine { status: Some(400 | 409 | 413), .. }) => posted.refused += 1,
             _ => {
                 String::from_utf8_lossy(line).trim().clone_into(&mut why);

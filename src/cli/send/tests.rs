@@ -42,6 +42,7 @@ struct Daemon {
 fn line(event: &str, put_off: bool) -> String {
     let event: Value = serde_json::from_str(event).unwrap_or_default();
     let answer = match () {
+        () if event.get("label").is_some() => json!({"id":event["id"], "label":event["label"], "known":false}),
         () if put_off => json!({"title":"Not taken", "status":503}),
         () if event.get("bad").is_some() => json!({"title":"Not understood", "status":400}),
         () => json!({"id":event["id"], "decision":"allow"}),
@@ -126,6 +127,14 @@ async fn answers_are_printed_in_input_order_over_several_connections() {
     let (summary, lines) = daemon.ndjson(&events(101)).await;
     assert_eq!(summary.unwrap(), Summary { acked: 101, refused: 0, retries: 0 });
     assert_eq!(ids(&lines), (0..101).map(|n| n.to_string()).collect::<Vec<_>>());
+}
+
+/// Its answer is no verdict and no problem: once taken for a put off one, and sent for ever.
+#[tokio::test]
+async fn a_label_is_acked_as_an_event_is() {
+    let daemon = daemon(&[]);
+    let (summary, lines) = daemon.ndjson("{\"id\":\"1\"}\n{\"id\":\"1\",\"label\":1}\n").await;
+    assert_eq!((summary.unwrap(), lines.len()), (Summary { acked: 2, refused: 0, retries: 0 }, 2));
 }
 
 #[tokio::test]

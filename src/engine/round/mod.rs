@@ -166,13 +166,16 @@ impl Round {
         let plan = self.models.plan();
         self.windowed = match (self.windowed.take(), plan) {
             (Some(windowed), Some(plan)) => Some(windowed.arranged(&plan, self.models.take_refolded(), &self.store)?),
-            (None, Some(_)) => match self.models.take_refolded() {
-                Some(mut refolded) => {
-                    refolded.follow(&self.store)?;
-                    Some(Windowed::new(refolded, self.store.seed()))
+            (None, Some(plan)) => {
+                let mut all = self.models.take_refolded();
+                match all.pop() {
+                    Some(mut last) => {
+                        last.follow(&self.store)?;
+                        Some(Windowed::new(last, self.store.seed()).arranged(&plan, all, &self.store)?)
+                    }
+                    None => None,
                 }
-                None => None,
-            },
+            }
             (_, None) => None,
         };
         self.bind();

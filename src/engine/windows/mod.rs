@@ -113,22 +113,19 @@ impl Windowed {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn arranged(mut self, plan: &Arc<Plan>, refolded: Option<Refolded>, store: &Store) -> Result<Self, StoreError> {
+    pub fn arranged(mut self, plan: &Arc<Plan>, refolded: Vec<Refolded>, store: &Store) -> Result<Self, StoreError> {
         if self.plan().is_arranged_as(plan) {
             return Ok(self);
         }
-        let folded = match refolded {
-            Some(mut refolded) => {
-                refolded.follow(store)?;
-                let flying =
-                    self.in_flight.as_deref().map(|flying| (&flying.schema, &flying.rows[..], &flying.cells[..]));
-                let own = (&self.schema, &self.rows[..], &self.cells[..]);
-                flying.into_iter().chain([own]).for_each(|(schema, rows, cells)| refolded.absorb(schema, rows, cells));
-                self.whole_since_us = self.whole_since_us.max(refolded.whole_since_us);
-                Some(refolded.windows)
-            }
-            None => None,
-        };
+        let mut folded = Vec::with_capacity(refolded.len());
+        for mut refolded in refolded {
+            refolded.follow(store)?;
+            let flying = self.in_flight.as_deref().map(|flying| (&flying.schema, &flying.rows[..], &flying.cells[..]));
+            let own = (&self.schema, &self.rows[..], &self.cells[..]);
+            flying.into_iter().chain([own]).for_each(|(schema, rows, cells)| refolded.absorb(schema, rows, cells));
+            self.whole_since_us = self.whole_since_us.max(refolded.whole_since_us);
+            folded.push(refolded.windows);
+        }
         let schema = schema_of(plan);
         // What is to be committed is in the columns of before.
         let mut mapping = refold::Mapping::default();

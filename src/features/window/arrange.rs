@@ -5,14 +5,20 @@ use super::state::Windows;
 use std::mem::take;
 use std::sync::Arc;
 
-impl Stream {
-    /// Whether what this one holds of a key is what the other one holds of it, and reaches as far.
-    fn holds_all_of(&self, other: &Self) -> bool {
-        self.holds_as(other) && self.span_us >= other.span_us
-    }
-}
-
 impl Plan {
+    /// One that serves all of these: the streams of the first, and those of the others that none before can stand for.
+    /// None where there are none.
+    #[must_use]
+    pub fn joined<'a>(plans: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
+        let mut streams: Vec<Stream> = Vec::new();
+        for stream in plans.into_iter().flat_map(Self::streams) {
+            if !streams.iter().any(|there| there.holds_all_of(stream)) {
+                streams.push(stream.clone());
+            }
+        }
+        Self::over(streams)
+    }
+
     /// The part of it that `held` does not hold; None where that is nothing.
     #[must_use]
     pub fn without(&self, held: &Self) -> Option<Self> {
@@ -33,7 +39,7 @@ impl Windows {
     /// These windows for another plan: streams that it wants too are taken over, others out of `folded`; what neither
     /// holds begins empty.
     #[must_use]
-    pub fn arranged(mut self, plan: Arc<Plan>, mut folded: Option<Self>) -> Self {
+    pub fn arranged(mut self, plan: Arc<Plan>, mut folded: Vec<Self>) -> Self {
         let mut arranged = Self::new(plan, self.limits());
         let plan = Arc::clone(arranged.plan());
         if let Some(newest_us) = self.newest_us() {
@@ -43,7 +49,7 @@ impl Windows {
         arranged.late_us = arranged.late_us.min(self.late_us);
         arranged.floor_us = self.floor_us;
         for (at, stream) in plan.streams().iter().enumerate() {
-            let from = [Some(&mut self), folded.as_mut()].into_iter().flatten().find_map(|from| {
+            let from = std::iter::once(&mut self).chain(&mut folded).find_map(|from| {
                 let there = from.plan().streams().iter().position(|held| held.holds_all_of(stream))?;
                 from.keys.get_mut(there)
             });

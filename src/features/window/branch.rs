@@ -52,11 +52,6 @@ impl Node {
     /// Puts a full leaf behind all others. What no longer fits is returned, to stand behind this node.
     pub fn push(&mut self, leaf: Leaf, shape: Shape<'_>, bytes: &mut usize) -> Option<Self> {
         match self {
-            Self::Leaf(there) if there.len() == 0 => {
-                *bytes += leaf.bytes();
-                *there = leaf;
-                None
-            }
             Self::Leaf(_) => {
                 *bytes += leaf.bytes();
                 Some(Self::Leaf(leaf))
@@ -70,7 +65,7 @@ impl Node {
     pub fn due(&self) -> Option<i64> {
         match self {
             Self::Leaf(leaf) => leaf.due(),
-            Self::Branch(branch) => branch.children.first().and_then(Self::due),
+            Self::Branch(branch) => branch.due(),
         }
     }
 
@@ -95,11 +90,7 @@ impl Node {
     pub fn back(&self, after: i64, until: i64, shape: Shape<'_>, visit: &mut dyn FnMut(i64, &[u64]) -> bool) -> bool {
         match self {
             Self::Leaf(leaf) => leaf.back(after, until, shape.width(), visit),
-            Self::Branch(branch) => {
-                let (first, end) = (branch.first_after(after), branch.end_of(until));
-                let children = branch.children.get(first..end).unwrap_or_default();
-                children.iter().rev().any(|child| child.back(after, until, shape, visit))
-            }
+            Self::Branch(branch) => branch.back(after, until, shape, visit),
         }
     }
 
@@ -133,27 +124,15 @@ impl Node {
     pub fn each(&self, width: usize, visit: &mut dyn FnMut(&[u64])) {
         match self {
             Self::Leaf(leaf) => leaf.each(width, visit),
-            Self::Branch(branch) => branch.children.iter().for_each(|child| child.each(width, visit)),
+            Self::Branch(branch) => branch.each(width, visit),
         }
-    }
-
-    /// The child of a branch that has only one, with the bytes of the branch.
-    pub fn only_child(&mut self) -> Option<(Self, usize)> {
-        let Self::Branch(branch) = self else { return None };
-        if branch.children.len() != 1 {
-            return None;
-        }
-        let bytes = branch.bytes() + size_of::<Branch>();
-        branch.children.pop().map(|child| (child, bytes))
     }
 
     /// Bytes on the heap, all that is below included.
-    pub fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         match self {
             Self::Leaf(leaf) => leaf.bytes(),
-            Self::Branch(branch) => {
-                size_of::<Branch>() + branch.bytes() + branch.children.iter().map(Self::bytes).sum::<usize>()
-            }
+            Self::Branch(branch) => branch.bytes(),
         }
     }
 }
@@ -186,12 +165,36 @@ impl Branch {
         branch
     }
 
-    /// Bytes on the heap of its own lists.
+    /// Bytes on the heap of itself and its own lists.
     #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.children.capacity() * size_of::<Node>()
+    pub fn heap(&self) -> usize {
+        size_of::<Self>()
+            + self.children.capacity() * size_of::<Node>()
             + (self.lasts.capacity() + self.sums.capacity()) * size_of::<u64>()
             + 4 * ALLOCATION
+    }
+
+    /// The same with all that is below.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.heap() + self.children.iter().map(Node::bytes).sum::<usize>()
+    }
+
+    /// When the first of its rows are old enough to go.
+    #[must_use]
+    pub fn due(&self) -> Option<i64> {
+        self.children.first().and_then(Node::due)
+    }
+
+    /// Visits every row.
+    pub fn each(&self, width: usize, visit: &mut dyn FnMut(&[u64])) {
+        self.children.iter().for_each(|child| child.each(width, visit));
+    }
+
+    /// Takes out the branch that is its only child.
+    pub fn only_branch(&mut self) -> Option<Box<Self>> {
+        let [Node::Branch(child)] = &mut self.children[..] else { return None };
+        Some(std::mem::take(child))
     }
 
     /// The first child with rows after a time.
@@ -231,7 +234,7 @@ impl Branch {
         }
     }
 
-    fn insert(&mut self, time_us: i64, row: &[u64], shape: Shape<'_>, bytes: &mut usize) -> Option<Self> {
+    pub fn insert(&mut self, time_us: i64, row: &[u64], shape: Shape<'_>, bytes: &mut usize) -> Option<Self> {
         let words = shape.layout.words();
         let at = self.first_after(time_us).min(self.children.len().saturating_sub(1));
         let right = self.children.get_mut(at)?.insert(time_us, row, shape, bytes);
@@ -245,29 +248,41 @@ impl Branch {
         self.behind(at, right, shape, bytes)
     }
 
-    fn push(&mut self, leaf: Leaf, shape: Shape<'_>, bytes: &mut usize) -> Option<Self> {
+    /// Puts a full leaf behind all others.
+    pub fn push(&mut self, leaf: Leaf, shape: Shape<'_>, bytes: &mut usize) -> Option<Self> {
         let at = self.children.len().saturating_sub(1);
-        let right = self.children.get_mut(at)?.push(leaf, shape, bytes);
-        if let Some(right) = right {
+        let Some(last) = self.children.last_mut() else {
+            let before = self.heap();
+            self.put(0, Node::Leaf(leaf), shape);
+            *bytes = (*bytes + self.bytes()).saturating_sub(before);
+            return None;
+        };
+        if let Some(right) = last.push(leaf, shape, bytes) {
             return self.behind(at, right, shape, bytes);
         }
         self.recount(at, shape);
         None
     }
 
+    pub fn back(&self, after: i64, until: i64, shape: Shape<'_>, visit: &mut dyn FnMut(i64, &[u64]) -> bool) -> bool {
+        let (first, end) = (self.first_after(after), self.end_of(until));
+        let children = self.children.get(first..end).unwrap_or_default();
+        children.iter().rev().any(|child| child.back(after, until, shape, visit))
+    }
+
     /// Puts a node behind a child that was cut; what no longer fits is returned.
     fn behind(&mut self, at: usize, right: Node, shape: Shape<'_>, bytes: &mut usize) -> Option<Self> {
-        let before = self.bytes();
+        let before = self.heap();
         self.recount(at, shape);
         self.put(at + 1, right, shape);
         let cut = (self.children.len() > FAN_OUT).then(|| {
             // As with leaves: what comes in order fills its branches.
             let cut = if at + 2 == self.children.len() { FAN_OUT } else { FAN_OUT / 2 };
             let right = self.cut(cut, shape.layout.words());
-            *bytes += right.bytes() + size_of::<Self>();
+            *bytes += right.heap();
             right
         });
-        *bytes = (*bytes + self.bytes()).saturating_sub(before);
+        *bytes = (*bytes + self.heap()).saturating_sub(before);
         cut
     }
 
@@ -283,7 +298,7 @@ impl Branch {
         right
     }
 
-    fn fold(&self, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64]) {
+    pub fn fold(&self, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64]) {
         let words = shape.layout.words();
         let first = self.first_after(after);
         let end = self.end_of(until);
@@ -299,7 +314,7 @@ impl Branch {
         }
     }
 
-    fn change(
+    pub fn change(
         &mut self,
         time_us: i64,
         shape: Shape<'_>,
@@ -322,7 +337,7 @@ impl Branch {
         false
     }
 
-    fn expire(&mut self, time_us: i64, shape: Shape<'_>, gone: &mut dyn FnMut(&[u64]), bytes: &mut usize) -> bool {
+    pub fn expire(&mut self, time_us: i64, shape: Shape<'_>, gone: &mut dyn FnMut(&[u64]), bytes: &mut usize) -> bool {
         let old = self.first_after(time_us).min(self.children.len().saturating_sub(1));
         if old > 0 {
             for child in self.children.drain(..old) {

@@ -131,7 +131,7 @@ impl Plan {
     /// Where a query finds its answer; None: the plan was made without it.
     #[must_use]
     pub fn place(&self, query: &Query) -> Option<Place> {
-        let stream = self.streams.iter().position(|stream| stream.query.shares_entries(query))?;
+        let stream = self.streams.iter().position(|stream| stream.serves(query))?;
         let reads = self.streams.get(stream)?.reads(&query.aggregate)?;
         Some(Place { stream, reads })
     }
@@ -154,12 +154,32 @@ impl Stream {
         }
     }
 
-    /// Whether it keeps the same of the same events: key, filter, resolution, and the cells and what is summed of them.
-    pub(super) fn holds_as(&self, other: &Self) -> bool {
+    /// Whether it was made for this query, or for others that ask for all that it does.
+    fn serves(&self, query: &Query) -> bool {
+        let aggregate = &query.aggregate;
+        let has_number = |pointer: &Pointer| {
+            let needs = self.numbers.iter().find(|(there, _)| there == pointer);
+            needs.is_some_and(|(_, needs)| match aggregate {
+                Aggregate::Min(_) => needs.least,
+                Aggregate::Max(_) => needs.most,
+                Aggregate::Std(_) => needs.squares,
+                _ => needs.sum,
+            })
+        };
+        self.query.shares_entries(query)
+            && self.span_us >= query.span_us()
+            && (self.labels || !aggregate.is_of_labels())
+            && aggregate.number().is_none_or(has_number)
+            && aggregate.category().is_none_or(|pointer| self.categories.contains(pointer))
+    }
+
+    /// Whether what it holds can be used as what the other one holds: rows are laid out the same, nothing is missing.
+    pub(super) fn holds_all_of(&self, other: &Self) -> bool {
         self.query.shares_entries(&other.query)
             && self.numbers == other.numbers
             && self.categories == other.categories
-            && self.labels == other.labels
+            && self.labels >= other.labels
+            && self.span_us >= other.span_us
     }
 
     /// Takes in what a query asks for.

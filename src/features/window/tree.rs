@@ -35,7 +35,7 @@ pub enum Fix<'a> {
 #[derive(Debug)]
 pub struct Tree {
     /// All but the last rows.
-    root: Node,
+    root: Option<Box<Branch>>,
     /// The time of its last row; the least there is where it holds none.
     root_last: i64,
     /// The last rows, where nearly all that comes goes.
@@ -69,7 +69,7 @@ impl<'a> Shape<'a> {
 impl Tree {
     #[must_use]
     pub fn new() -> Self {
-        Self { root: Node::Leaf(Leaf::new()), root_last: i64::MIN, tail: Leaf::new(), rows: 0, bytes: 0 }
+        Self { root: None, root_last: i64::MIN, tail: Leaf::new(), rows: 0, bytes: 0 }
     }
 
     /// Rows.
@@ -93,8 +93,8 @@ impl Tree {
     /// Puts a row behind all that are not later.
     pub fn insert(&mut self, time_us: i64, row: &[u64], shape: Shape<'_>) {
         self.rows += 1;
-        if self.root_last > time_us {
-            let split = self.root.insert(time_us, row, shape, &mut self.bytes);
+        if let Some(root) = self.root.as_mut().filter(|_| self.root_last > time_us) {
+            let split = root.insert(time_us, row, shape, &mut self.bytes);
             self.grow(split, shape);
             return;
         }
@@ -102,17 +102,21 @@ impl Tree {
         let Some(rest) = insert_in_leaf(&mut self.tail, at, time_us, row, shape.width()) else { return };
         let full = std::mem::replace(&mut self.tail, rest);
         self.root_last = full.last().unwrap_or(i64::MIN);
-        let split = self.root.push(full, shape, &mut self.bytes);
+        let root = self.root.get_or_insert_with(|| {
+            self.bytes += Branch::default().heap();
+            Box::default()
+        });
+        let split = root.push(full, shape, &mut self.bytes);
         self.grow(split, shape);
     }
 
-    /// Puts a root above two nodes.
-    fn grow(&mut self, right: Option<Node>, shape: Shape<'_>) {
+    /// Puts a root above two branches.
+    fn grow(&mut self, right: Option<Branch>, shape: Shape<'_>) {
         let Some(right) = right else { return };
-        let left = std::mem::replace(&mut self.root, Node::Leaf(Leaf::new()));
-        let branch = Branch::of(left, right, shape);
-        self.bytes += branch.bytes() + size_of::<Branch>();
-        self.root = Node::Branch(Box::new(branch));
+        let left = self.root.take().unwrap_or_default();
+        let root = Branch::of(Node::Branch(left), Node::Branch(Box::new(right)), shape);
+        self.bytes += root.heap();
+        self.root = Some(Box::new(root));
     }
 
     /// Adds the rows after `after` and not after `until` to a summary.
@@ -120,8 +124,8 @@ impl Tree {
         if after >= until {
             return;
         }
-        if after < self.root_last {
-            self.root.fold(after, until, shape, summary);
+        if let Some(root) = self.root.as_ref().filter(|_| after < self.root_last) {
+            root.fold(after, until, shape, summary);
         }
         if self.root_last <= until {
             self.tail.fold(after, until, shape, summary);
@@ -132,7 +136,7 @@ impl Tree {
     pub fn back(&self, after: i64, until: i64, shape: Shape<'_>, visit: &mut dyn FnMut(i64, &[u64]) -> bool) -> bool {
         after < until
             && (self.tail.back(after, until, shape.width(), visit)
-                || (after < self.root_last && self.root.back(after, until, shape, visit)))
+                || self.root.as_ref().is_some_and(|root| root.back(after, until, shape, visit)))
     }
 
     /// Changes the last row of that time that `change` takes: it returns whether it did.
@@ -144,7 +148,7 @@ impl Tree {
         change: &mut dyn FnMut(&mut [u64]) -> bool,
     ) -> bool {
         self.tail.change(time_us, shape.width(), change)
-            || (time_us <= self.root_last && self.root.change(time_us, shape, fix, change))
+            || self.root.as_mut().is_some_and(|root| root.change(time_us, shape, fix, change))
     }
 
     /// Gives up what is not after `time_us`, by whole leaves and, of the first, where most of it is old. `gone` sees
@@ -156,15 +160,17 @@ impl Tree {
             gone(row);
         };
         if self.root_last <= time_us {
-            self.root.each(width, &mut count);
-            (self.root, self.root_last, self.bytes) = (Node::Leaf(Leaf::new()), i64::MIN, 0);
+            if let Some(root) = self.root.take() {
+                root.each(width, &mut count);
+            }
+            (self.root_last, self.bytes) = (i64::MIN, 0);
             self.tail.expire(time_us, width, &mut count);
-        } else {
-            self.root.expire(time_us, shape, &mut count, &mut self.bytes);
-            // A branch of one child is none.
-            while let Some((child, bytes)) = self.root.only_child() {
-                self.bytes -= bytes.min(self.bytes);
-                self.root = child;
+        } else if let Some(root) = &mut self.root {
+            root.expire(time_us, shape, &mut count, &mut self.bytes);
+            // A root of one branch is none.
+            while let Some(child) = root.only_branch() {
+                self.bytes -= root.heap().min(self.bytes);
+                *root = child;
             }
         }
         self.rows -= rows.min(self.rows);
@@ -173,12 +179,12 @@ impl Tree {
     /// When something is old enough to go: [`Self::expire`] up to an earlier time gives up nothing.
     #[must_use]
     pub fn due(&self) -> Option<i64> {
-        self.root.due().or_else(|| self.tail.due())
+        self.root.as_ref().map_or_else(|| self.tail.due(), |root| root.due())
     }
 
     /// The same as [`Self::bytes`], by looking at all of it.
     #[cfg(test)]
     pub fn bytes_counted(&self) -> usize {
-        self.root.bytes() + self.tail.bytes()
+        self.root.as_ref().map_or(0, |root| root.bytes()) + self.tail.bytes()
     }
 }

@@ -10,6 +10,7 @@
 
 mod buffers;
 mod compile;
+mod drivers;
 mod error;
 mod evaluate;
 mod external;
@@ -22,6 +23,7 @@ mod plan;
 mod probe;
 mod program;
 mod proto;
+mod sums;
 mod survey;
 pub mod tensor;
 #[cfg(test)]
@@ -29,6 +31,7 @@ mod tests;
 mod weights;
 mod wire;
 
+pub use drivers::{Drivers, Work};
 pub use error::Error;
 pub use evaluate::{Evaluation, Known, evaluate};
 pub use external::{External, plain_name};

@@ -4,6 +4,7 @@
 //! weights, trees, tables) is built once: [`Context::shared`]. `run` allocates nothing and does not panic; whatever
 //! it needs is checked by the build, with an error that says what was expected.
 
+use super::sums::Sums;
 use super::tensor::{Data, Tensor, TensorType, View};
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -329,6 +330,22 @@ impl<'a> Inputs<'a> {
     }
 }
 
+/// How the numbers of output 0 hang on those of the inputs, for one row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// In a way that is not known here.
+    Mixed,
+    /// Each on the number at its place in the only input that is no constant; where that has fewer, on each of them so
+    /// many, one after the other. `grows`: and grows with it, or stays.
+    Each { grows: bool },
+    /// They are the inputs' numbers, one input after the other.
+    Joined,
+    /// Each is the number of input 0 at this place.
+    Picked(Vec<usize>),
+    /// Each is its share in the sum of magnitudes of input 0.
+    Shares,
+}
+
 /// An operator that runs. (`Any`, so that a plan can be asked whether it is one tree ensemble.)
 pub trait Op: Any + fmt::Debug + Send + Sync {
     /// The types of its outputs: as many as the node has names for, unnamed ones in between included.
@@ -365,6 +382,17 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     /// Operations of one run, where they are many more than the elements of its outputs: refused beyond a limit.
     fn work(&self) -> u64 {
         0
+    }
+
+    /// How its output hangs on its inputs, of which those that are constant can be had.
+    fn flow<'a>(&self, constant: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        let _ = constant;
+        Flow::Mixed
+    }
+
+    /// The sums over the columns of input 0 that its scores are made of, if it adds up.
+    fn sums(&self) -> Option<Sums> {
+        None
     }
 
     /// One line for people: what it does with which sizes.

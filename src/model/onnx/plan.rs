@@ -379,6 +379,11 @@ impl Plan {
         }
     }
 
+    /// Writes a row to the inputs of a program for one.
+    pub(super) fn enter(&self, program: &Program, row: &[f64], state: &mut State) {
+        self.fill(program, row, state);
+    }
+
     fn fill(&self, program: &Program, rows: &[f64], state: &mut State) {
         let mut column = 0;
         for (at, (_, width)) in program.inputs.iter().zip(&self.inputs) {

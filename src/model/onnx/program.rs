@@ -75,8 +75,13 @@ impl Program {
 
     /// Runs all steps on the inputs that have been written to their buffers.
     pub fn run(&self, state: &mut State) {
+        self.run_up_to(self.steps.len(), state);
+    }
+
+    /// The same up to a step, which is not run.
+    pub fn run_up_to(&self, end: usize, state: &mut State) {
         let State { buffers, taken, scratch } = state;
-        for ((step, taken), scratch) in self.steps.iter().zip(taken).zip(scratch) {
+        for ((step, taken), scratch) in self.steps.iter().take(end).zip(taken).zip(scratch) {
             if step.in_place {
                 let Some(at) = step.outputs.first() else { continue };
                 let mut data = buffers.get_mut(*at).map(std::mem::take).unwrap_or_default();

@@ -115,3 +115,28 @@ impl<R: Read + Seek> Wire<R> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    /// A message within a message: what follows it in the file is not its own.
+    #[test]
+    fn a_number_does_not_go_beyond_its_message() {
+        let wire = |bytes: &[u8]| Wire::new(Cursor::new(bytes.to_vec()));
+        let bytes = [0x80, 0x80, 0x01];
+        assert_eq!(wire(&bytes).varint(3), Ok(1 << 14));
+        for end in 0..3 {
+            assert_eq!(wire(&bytes).varint(end), Err(Error::new("byte 0: the file ends inside a number")));
+        }
+        // A tag whose number is cut, a length whose number is, and a length beyond the end.
+        assert!(wire(&[0x88, 0x01, 0x05]).field(1).unwrap_err().0.contains("inside a number"));
+        assert!(wire(&[0x0a, 0x80, 0x01, 0x00]).field(2).unwrap_err().0.contains("inside a number"));
+        assert!(wire(&[0x0a, 0x02, 0x01, 0x00]).field(3).unwrap_err().0.contains("claims 2 bytes, 1 are left"));
+        // Eleven bytes are no number, ten are.
+        let longest = [0xff; 9].into_iter().chain([0x01]).collect::<Vec<_>>();
+        assert_eq!(wire(&longest).varint(10), Ok(u64::MAX));
+        assert!(wire(&[0xff; 11]).varint(11).unwrap_err().0.contains("at most ten bytes"));
+    }
+}

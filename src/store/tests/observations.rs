@@ -308,3 +308,65 @@ fn labels_of_events_that_do_not_come_are_bounded_and_others_stay() {
     assert_eq!((rig.store.stats().labels_pending, rig.store.stats().live_bytes), (pending, live));
     assert_eq!(super::labels(&rig.store), found);
 }
+
+#[test]
+fn observations_that_fill_the_disk_budget_give_way_and_never_to_verdicts_that_wait() {
+    let dir = tempfile::tempdir().expect("dir");
+    let small = Options { disk_bytes: 28 << 20, window: std::time::Duration::from_millis(1), ..options(dir.path()) };
+    let mut rig = Rig { observing: true, ..Rig::open(&small) };
+    let mut rounds = 0;
+    while rig.store.stats().observations_cut == 0 {
+        rounds += 1;
+        assert!(rounds < 400 && rig.store.room() == Room::Yes, "round {rounds}: {:?}", rig.store.stats());
+        rig.load(&format!("r{rounds}-"), 1000);
+        rig.store.set_cursor("file", rig.store.committed()).expect("cursor");
+    }
+    let (next, first) = (rig.store.committed(), all(&rig.store, 0)[0].0.sequence);
+    assert!(first > 1 && next - first > 100_000, "{first} {next}");
+    must_be(&rig.store, first..next);
+    // Now a sink hangs: what it has to go fills the rest, and no observation goes for it.
+    let cut = rig.store.stats().observations_cut;
+    for round in 0..400 {
+        if rig.store.room() != Room::Yes {
+            break;
+        }
+        rig.load(&format!("s{round}-"), 1000);
+    }
+    assert_eq!(rig.store.room(), Room::BudgetReached);
+    let stats = rig.store.stats();
+    assert!(stats.observations_cut - cut < 30_000, "{} {cut}", stats.observations_cut);
+    drop((rig.writer, rig.store));
+    assert_eq!(Rig::open(&small).recovery.observations_lost_now, 0);
+}
+
+#[test]
+fn labels_of_a_store_of_format_2_are_read_with_their_identity() {
+    use super::super::codec::{put_bytes, put_signed, put_varint};
+    let dir = tempfile::tempdir().expect("dir");
+    let mut rig = Rig::open(&options(dir.path()));
+    let log_ms = rig.writer.clock().now_ms();
+    let mut body = vec![0, 1];
+    put_bytes(&mut body, b"pos");
+    put_bytes(&mut body, b"a7");
+    body.push(0);
+    put_bytes(&mut body, b"");
+    put_signed(&mut body, 5);
+    body.extend_from_slice(&1.0f64.to_le_bytes());
+    put_varint(&mut body, log_ms);
+    let mut batch = medium::Batch::default();
+    batch.insert(&keys::label(0), frame::wrap(frame::Kind::OldLabel, 1, &body));
+    rig.store.medium.write(batch).expect("write");
+    rig.writer.state.format = 2;
+    rig.writer.state_age = u32::MAX / 2;
+    rig.writer.maintain().expect("the state as an earlier release writes it");
+    drop((rig.writer, rig.store));
+    let mut rig = Rig::open(&options(dir.path()));
+    let identity = crate::event::identity_fingerprint(rig.store.seed(), "pos", "a7");
+    let old = Label { identity, time_us: 5, ..label("a7", log_ms) };
+    assert_eq!(super::labels(&rig.store), std::slice::from_ref(&old));
+    let new = label("b", log_ms);
+    rig.writer.commit(&Commit { labels: vec![new.clone()], ..Commit::default() }).expect("commit");
+    assert_eq!(super::labels(&rig.store), [old, new]);
+    let report = inspect::report(dir.path()).expect("report");
+    assert_eq!((report.damage, report.labels, report.labels_pending), (vec![], 2, 1));
+}

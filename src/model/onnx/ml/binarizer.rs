@@ -1,6 +1,6 @@
 //! `Binarizer`: 1 where a number is above the threshold, else 0. A NaN stays NaN.
 
-use super::super::op::{Built, Context, Fact, Inputs, Node, Op, OpError, need};
+use super::super::op::{Built, Context, Fact, Flow, Inputs, Node, Op, OpError, need};
 use super::super::tensor::{Data, TensorType, View};
 use std::any::Any;
 
@@ -21,6 +21,10 @@ pub(super) fn build(node: &Node, inputs: &[Option<Fact>], _: &mut Context) -> Re
 impl Op for Binarizer {
     fn outputs(&self) -> &[TensorType] {
         &self.outputs
+    }
+
+    fn flow<'a>(&self, _: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        Flow::Each { grows: false }
     }
 
     #[allow(clippy::cast_precision_loss)] // an i64 is compared as the f64 next to it

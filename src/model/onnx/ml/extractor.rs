@@ -3,7 +3,7 @@
 //! Places may depend on the rows (a label by its class). One that is out of range is then NaN, 0, or an unseen text:
 //! the specification has no answer.
 
-use super::super::op::{Built, Context, Dictionary, Fact, Inputs, Node, Op, OpError, need};
+use super::super::op::{Built, Context, Dictionary, Fact, Flow, Inputs, Node, Op, OpError, need};
 use super::super::tensor::{Data, Kind, TensorType, View};
 use std::any::Any;
 
@@ -51,6 +51,12 @@ impl Extractor {
 impl Op for Extractor {
     fn outputs(&self) -> &[TensorType] {
         &self.outputs
+    }
+
+    fn flow<'a>(&self, constant: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        let Some(places) = constant(1) else { return Flow::Mixed };
+        let place = |place: &i64| usize::try_from(*place).ok().filter(|place| *place < self.width);
+        places.i64().iter().map(place).collect::<Option<_>>().map_or(Flow::Mixed, Flow::Picked)
     }
 
     fn run(&self, inputs: &Inputs<'_>, outputs: &mut [Data], _: &mut dyn Any) {

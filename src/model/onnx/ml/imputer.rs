@@ -2,7 +2,7 @@
 //!
 //! As many values as columns are one a column; otherwise the first is everyone's, as ONNX Runtime takes it.
 
-use super::super::op::{Built, Context, Fact, Inputs, Node, Op, OpError, need};
+use super::super::op::{Built, Context, Fact, Flow, Inputs, Node, Op, OpError, need};
 use super::super::tensor::{Data, Kind, TensorType, View};
 use super::scaler::columns;
 use std::any::Any;
@@ -98,6 +98,10 @@ impl<T: Cell> Op for Imputer<T> {
 
     fn in_place(&self) -> bool {
         true
+    }
+
+    fn flow<'a>(&self, _: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        Flow::Each { grows: false }
     }
 
     fn run(&self, inputs: &Inputs<'_>, outputs: &mut [Data], scratch: &mut dyn Any) {

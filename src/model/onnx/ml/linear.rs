@@ -8,6 +8,7 @@
 //! specification's reference does (ONNX Runtime leaves them out there). The second class has it above a score of 0.
 
 use super::super::op::{Built, Context, Fact, Inputs, Node, Op, OpError, need};
+use super::super::sums::{self, Body, Sums};
 use super::super::tensor::{Data, Kind, TensorType};
 use super::labels::{Labels, argmax};
 use super::rows::{Rows, as_f32, single};
@@ -43,6 +44,21 @@ impl Weights {
         context.take(size_of_val(coefficients) + targets * size_of::<f32>(), "the weights")?;
         let intercepts = if intercepts.len() == targets { intercepts.to_vec() } else { vec![0.0; targets] };
         Ok(Self { targets, width, coefficients: coefficients.to_vec(), intercepts })
+    }
+
+    /// Those of a target.
+    #[must_use]
+    pub fn of(&self, target: usize) -> &[f32] {
+        let start = target.saturating_mul(self.width);
+        self.coefficients.get(start..start.saturating_add(self.width)).unwrap_or_default()
+    }
+
+    /// Whether the one of two sums is always the other one's negative.
+    #[allow(clippy::float_cmp)] // the very same numbers are meant
+    fn are_opposite(&self) -> bool {
+        let opposite = |one: &[f32], other: &[f32]| one.iter().zip(other).all(|(a, b)| *a == -*b);
+        let (first, second) = self.intercepts.split_at(self.intercepts.len() / 2);
+        self.targets == 2 && opposite(self.of(0), self.of(1)) && opposite(first, second)
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -82,7 +98,7 @@ pub(super) fn dot(x: &[f32], weights: &[f32]) -> f64 {
 pub struct LinearClassifier {
     outputs: [TensorType; 2],
     rows: Rows,
-    pub weights: Arc<Weights>,
+    weights: Arc<Weights>,
     labels: Arc<Labels>,
     transform: Transform,
 }
@@ -155,6 +171,19 @@ impl Op for LinearClassifier {
         }
     }
 
+    fn sums(&self) -> Option<Sums> {
+        let (one, transform) = (self.weights.targets == 1, self.transform);
+        let scores = match transform {
+            Transform::SoftmaxZero => return None,
+            _ if one => sums::one_sum(),
+            Transform::Softmax => sums::softmax(self.weights.targets),
+            _ => sums::each(self.weights.targets),
+        };
+        let logistic = transform == Transform::Logistic && (one || self.weights.are_opposite());
+        let shares = transform == Transform::Softmax || logistic;
+        Some(Sums { body: Body::Linear(Arc::clone(&self.weights)), output: 1, scores, shares })
+    }
+
     fn describe(&self) -> String {
         format!("{} x {}, {}", self.weights.targets, self.weights.width, self.transform.name())
     }
@@ -164,7 +193,7 @@ impl Op for LinearClassifier {
 pub struct LinearRegressor {
     outputs: [TensorType; 1],
     rows: Rows,
-    pub weights: Arc<Weights>,
+    weights: Arc<Weights>,
     transform: Transform,
 }
 
@@ -206,6 +235,16 @@ impl Op for LinearRegressor {
                 .row(x.get(row * self.weights.width..(row + 1) * self.weights.width).unwrap_or_default(), scores);
             self.transform.apply(scores);
         }
+    }
+
+    fn sums(&self) -> Option<Sums> {
+        let targets = self.weights.targets;
+        let scores = match self.transform {
+            Transform::SoftmaxZero => return None,
+            Transform::Softmax => sums::softmax(targets),
+            _ => sums::each(targets),
+        };
+        Some(Sums { body: Body::Linear(Arc::clone(&self.weights)), output: 0, scores, shares: false })
     }
 
     fn describe(&self) -> String {

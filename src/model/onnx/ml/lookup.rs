@@ -4,7 +4,7 @@
 //! numbers are: -0 is 0. A NaN equals a NaN.
 
 use super::super::op::{Context, OpError};
-use super::super::op::{Inputs, Op};
+use super::super::op::{Flow, Inputs, Op};
 use super::super::tensor::{Data, Kind, TensorType, View};
 use std::any::Any;
 use std::sync::Arc;
@@ -137,6 +137,10 @@ impl Op for Mapped {
 
     fn bytes(&self) -> usize {
         self.table.lookup.bytes() + self.table.values.len() * self.table.kind().bytes()
+    }
+
+    fn flow<'a>(&self, _: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        Flow::Each { grows: false }
     }
 
     fn run(&self, inputs: &Inputs<'_>, outputs: &mut [Data], _: &mut dyn Any) {

@@ -30,8 +30,7 @@ mod transform;
 mod vectorizer;
 mod zip_map;
 
-pub use ensemble::Ensemble;
-pub use linear::{LinearClassifier, LinearRegressor};
+pub use linear::Weights;
 pub use vectorizer::dictionary_columns;
 
 use super::op::Build;

@@ -3,7 +3,7 @@
 //! As ONNX Runtime has it: MAX takes the greatest number, not the greatest magnitude, and a row whose norm is 0 stays
 //! as it is. Sums run in f32 from the first column to the last.
 
-use super::super::op::{Built, Context, Fact, Inputs, Node, Op, OpError, need};
+use super::super::op::{Built, Context, Fact, Flow, Inputs, Node, Op, OpError, need};
 use super::super::tensor::{Data, Kind, TensorType, View};
 use super::rows::{Rows, single};
 use std::any::Any;
@@ -62,6 +62,10 @@ impl Normalizer {
 impl Op for Normalizer {
     fn outputs(&self) -> &[TensorType] {
         &self.outputs
+    }
+
+    fn flow<'a>(&self, _: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        if matches!(self.norm, Norm::L1) { Flow::Shares } else { Flow::Mixed }
     }
 
     #[allow(clippy::cast_precision_loss)] // integers count as f32 here

@@ -3,7 +3,7 @@
 //! Floats count as their whole part, as the specification says; one that no int64 holds is no category. An unseen
 //! category is all zeros, or NaNs where the file says `zeros = 0`: the specification lets the operator fail there.
 
-use super::super::op::{Built, Context, Fact, Inputs, Node, Op, OpError, need};
+use super::super::op::{Built, Context, Fact, Flow, Inputs, Node, Op, OpError, need};
 use super::super::tensor::{Data, Kind, TensorType, View};
 use super::label_encoder::codes;
 use super::lookup::{Equal, Lookup};
@@ -72,6 +72,10 @@ impl Op for OneHot {
 
     fn bytes(&self) -> usize {
         self.lookup.bytes()
+    }
+
+    fn flow<'a>(&self, _: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        Flow::Each { grows: false }
     }
 
     fn run(&self, inputs: &Inputs<'_>, outputs: &mut [Data], _: &mut dyn Any) {

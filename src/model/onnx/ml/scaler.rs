@@ -2,7 +2,7 @@
 //!
 //! Reckoned in the wider of f32 and the input's kind; the answer is f32.
 
-use super::super::op::{Built, Context, Fact, Inputs, Node, Op, OpError, need};
+use super::super::op::{Built, Context, Fact, Flow, Inputs, Node, Op, OpError, need};
 use super::super::tensor::{Data, Kind, TensorType, View};
 use super::rows::single;
 use std::any::Any;
@@ -76,6 +76,10 @@ impl Op for Scaler {
 
     fn in_place(&self) -> bool {
         true
+    }
+
+    fn flow<'a>(&self, _: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        Flow::Each { grows: false }
     }
 
     #[allow(clippy::cast_precision_loss)] // integers count as f32 here

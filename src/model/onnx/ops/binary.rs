@@ -2,7 +2,7 @@
 //!
 //! Shapes are stretched to each other. Integers wrap; a division by zero of integers gives 0 (it must not panic).
 
-use super::super::op::{Built, Context, Fact, Inputs, Node, Op, OpError, need};
+use super::super::op::{Built, Context, Fact, Flow, Inputs, Node, Op, OpError, need};
 use super::super::tensor::{Data, Kind, TensorType, View};
 use super::walk::{Walk, broadcast, pick, zip};
 use std::any::Any;
@@ -128,6 +128,18 @@ impl Op for Binary {
 
     fn in_place(&self) -> bool {
         self.in_place
+    }
+
+    fn flow<'a>(&self, constant: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        let positive = |view: View<'_>| (0..view.len()).all(|n| view.number(n) > 0.0);
+        let grows = match (self.op, constant(0), constant(1)) {
+            (Arithmetic::Add, ..) | (Arithmetic::Sub, None, Some(_)) => true,
+            (Arithmetic::Mul, Some(factor), None) | (Arithmetic::Mul | Arithmetic::Div, None, Some(factor)) => {
+                positive(factor)
+            }
+            _ => false,
+        };
+        Flow::Each { grows }
     }
 
     fn run(&self, inputs: &Inputs<'_>, outputs: &mut [Data], _: &mut dyn Any) {

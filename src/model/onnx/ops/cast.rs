@@ -5,7 +5,7 @@
 //! read as numbers, nor numbers of rows made texts: there is only their equality with the model's own texts.
 
 use super::super::error::Error;
-use super::super::op::{Built, Context, Fact, Inputs, Node, Op, OpError, need};
+use super::super::op::{Built, Context, Fact, Flow, Inputs, Node, Op, OpError, need};
 use super::super::tensor::{Data, Kind, Tensor, TensorType, View};
 use super::super::weights;
 use std::any::Any;
@@ -62,6 +62,10 @@ fn int(x: f64) -> i32 {
 impl Op for Cast {
     fn outputs(&self) -> &[TensorType] {
         &self.of
+    }
+
+    fn flow<'a>(&self, _: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        Flow::Each { grows: true }
     }
 
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // that is what it is for

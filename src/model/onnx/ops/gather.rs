@@ -3,7 +3,7 @@
 //! A negative index counts from the end. An index that is out of range must not stop a daemon: constant ones are
 //! refused at load; one of a row gives NaN (floats), 0, false or an unseen text.
 
-use super::super::op::{Built, Context, Dictionary, Fact, Inputs, Node, Op, OpError, need};
+use super::super::op::{Built, Context, Dictionary, Fact, Flow, Inputs, Node, Op, OpError, need};
 use super::super::tensor::{Data, Kind, TensorType, View, count};
 use super::args::{self, around};
 use super::walk::strides;
@@ -110,6 +110,12 @@ impl Gather {
 impl Op for Gather {
     fn outputs(&self) -> &[TensorType] {
         &self.of
+    }
+
+    fn flow<'a>(&self, constant: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        let Some(indices) = constant(1).filter(|_| self.before == 1 && self.behind == 1) else { return Flow::Mixed };
+        let places = (0..self.count).map(|n| place(indices, n, self.dim)).collect::<Option<_>>();
+        places.map_or(Flow::Mixed, Flow::Picked)
     }
 
     fn run(&self, inputs: &Inputs<'_>, outputs: &mut [Data], _: &mut dyn Any) {

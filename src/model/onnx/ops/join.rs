@@ -1,6 +1,6 @@
 //! Concat and Pad: inputs laid side by side, or in a larger frame.
 
-use super::super::op::{Built, Context, Fact, Inputs, Node, Op, OpError, given, need};
+use super::super::op::{Built, Context, Fact, Flow, Inputs, Node, Op, OpError, given, need};
 use super::super::tensor::{Data, Kind, TensorType, View};
 use super::args::{self, around};
 use super::walk;
@@ -61,6 +61,11 @@ macro_rules! concat {
 impl Op for Concat {
     fn outputs(&self) -> &[TensorType] {
         &self.of
+    }
+
+    fn flow<'a>(&self, _: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        // With more before the axis than one the inputs take turns.
+        if self.parts.iter().sum::<usize>() == self.of[0].len() { Flow::Joined } else { Flow::Mixed }
     }
 
     fn run(&self, inputs: &Inputs<'_>, outputs: &mut [Data], _: &mut dyn Any) {

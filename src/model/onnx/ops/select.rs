@@ -1,6 +1,6 @@
 //! Where, Clip, Trilu: one of two numbers, by a condition, a limit or a place.
 
-use super::super::op::{Built, Context, Fact, Inputs, Node, Op, OpError, given, need};
+use super::super::op::{Built, Context, Fact, Flow, Inputs, Node, Op, OpError, given, need};
 use super::super::tensor::{Data, Kind, Tensor, TensorType, View};
 use super::args;
 use super::walk::{Walk, broadcast, pick};
@@ -104,6 +104,10 @@ impl Op for Clip {
 
     fn in_place(&self) -> bool {
         true
+    }
+
+    fn flow<'a>(&self, _: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        Flow::Each { grows: false }
     }
 
     fn run(&self, inputs: &Inputs<'_>, outputs: &mut [Data], scratch: &mut dyn Any) {

@@ -2,7 +2,7 @@
 //!
 //! Floats are reckoned in their own precision. NaN stays NaN in each (`Relu` of NaN is NaN).
 
-use super::super::op::{Built, Context, Fact, Inputs, Node, Op, OpError, need};
+use super::super::op::{Built, Context, Fact, Flow, Inputs, Node, Op, OpError, need};
 use super::super::tensor::{Data, Kind, TensorType, View};
 use std::any::Any;
 
@@ -244,6 +244,10 @@ impl Op for Float {
         true
     }
 
+    fn flow<'a>(&self, _: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        Flow::Each { grows: ["Exp", "Sigmoid", "Log", "Sqrt", "Tanh"].contains(&self.name.as_str()) }
+    }
+
     fn run(&self, inputs: &Inputs<'_>, outputs: &mut [Data], scratch: &mut dyn Any) {
         let Some(out) = outputs.first_mut() else { return };
         copy(inputs.get(0), out);
@@ -302,6 +306,10 @@ impl Op for Whole {
         &self.of
     }
 
+    fn flow<'a>(&self, _: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        Flow::Each { grows: false }
+    }
+
     #[allow(clippy::cast_possible_truncation)] // wraps, as the i32 would
     fn run(&self, inputs: &Inputs<'_>, outputs: &mut [Data], _: &mut dyn Any) {
         match (inputs.get(0), outputs.first_mut()) {
@@ -346,6 +354,10 @@ struct Tested {
 impl Op for Tested {
     fn outputs(&self) -> &[TensorType] {
         &self.of
+    }
+
+    fn flow<'a>(&self, _: &dyn Fn(usize) -> Option<View<'a>>) -> Flow {
+        Flow::Each { grows: false }
     }
 
     fn run(&self, inputs: &Inputs<'_>, outputs: &mut [Data], _: &mut dyn Any) {

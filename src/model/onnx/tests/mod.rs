@@ -1,6 +1,7 @@
 //! Graphs that are written here message by message: what is refused, what is dropped, and that rows do not mix.
 
 mod bombs;
+mod drivers;
 mod files;
 mod graphs;
 mod rows;
@@ -114,7 +115,7 @@ impl Model {
         let model = proto::Model {
             ir_version: Some(8),
             graph: Some(graph),
-            opset_import: vec![import("", opset), import("own", 1)],
+            opset_import: vec![import("", opset), import("own", 1), import("ai.onnx.ml", 3)],
             functions: self.functions,
             ..proto::Model::default()
         };

@@ -1,5 +1,8 @@
 //! Interventional values against one row, the baseline: exact, from the definition.
 //!
+//! The players are the columns of the row, or whatever the columns are made from: several columns of the forest may
+//! belong to one player, as the categories of a field do, and are then the row's or the baseline's together.
+//!
 //! The game's worth of a set S of columns is the margin of a row whose cells are the row's own in S and the
 //! baseline's elsewhere. In one tree only those leaves count whose path lets each column's cell through, the row's or
 //! the baseline's. Where p columns need the row's cell and n the baseline's, the leaf is reached by the sets that
@@ -7,21 +10,24 @@
 //! v p! (n-1)! / (p+n)! from each of the n (Lundberg et al.: "From local explanations to global understanding with
 //! explainable AI for trees", Nature Machine Intelligence 2020, "Independent TreeSHAP").
 
-use super::super::forest::{Forest, Leaf, Node, Precision, Set, Tree};
-use super::{only_target, value, weights};
+use super::super::forest::{Aggregate, Forest, Leaf, Node, Tree};
+use super::{only_target, weights};
+use std::sync::Arc;
 
-/// Most columns that one path may ask.
+/// Most players that one path may ask.
 const COLUMNS_MAX: usize = 512;
 
 /// The tables for values against a baseline. Shared.
 #[derive(Clone, Debug)]
 pub struct BaselineShap {
-    width: usize,
-    precision: Precision,
-    trees: Vec<(Tree, Option<u32>)>,
-    sets: Vec<Set>,
-    weights: Vec<(u32, f64)>,
-    baseline: Vec<f64>,
+    forest: Arc<Forest>,
+    /// The only target of each tree's leaves.
+    only: Vec<Option<u32>>,
+    /// Of each column.
+    players: Vec<u32>,
+    count: usize,
+    /// What the leaves are divided by.
+    over: f64,
     /// `[p][n]`: (p-1)! n! / (p+n)!, for p of at least 1.
     shares: Vec<f64>,
     columns: usize,
@@ -37,18 +43,18 @@ enum Needs {
     Baseline,
 }
 
-/// A node that is yet to be seen, or a column to be put back.
+/// A node that is yet to be seen, or a player to be put back.
 #[derive(Clone, Copy, Debug)]
 enum Todo {
     Visit(u32),
-    /// The column's need, and then the node.
+    /// The player's need, and then the node.
     Enter {
-        column: u32,
+        player: u32,
         needs: Needs,
         node: u32,
     },
     Leave {
-        column: u32,
+        player: u32,
     },
 }
 
@@ -57,7 +63,7 @@ enum Todo {
 pub struct BaselineScratch {
     todo: Vec<Todo>,
     needs: Vec<Needs>,
-    /// Columns that need one of the two, in the order of the path.
+    /// Players that need one of the two, in the order of the path.
     path: Vec<u32>,
 }
 
@@ -70,20 +76,22 @@ impl BaselineScratch {
 }
 
 impl BaselineShap {
-    /// Prepares a checked forest; `baseline` is a row.
+    /// Prepares a checked forest. `players`: which of the `count` players each column belongs to; a number beyond them
+    /// for a column that is the same in every row.
     ///
     /// # Errors
-    /// For forests that do not sum, a baseline of another width, or paths that ask too many columns.
-    pub fn new(forest: &Forest, baseline: &[f64]) -> Result<Self, String> {
+    /// For forests that do not sum, players of another number of columns, or paths that ask too many of them.
+    pub fn new(forest: Arc<Forest>, players: Vec<u32>, count: usize) -> Result<Self, String> {
         let shape = forest.check()?;
-        if baseline.len() != forest.width {
-            return Err(format!("a baseline of {} cells, rows have {}", baseline.len(), forest.width));
+        if players.len() != forest.width {
+            return Err(format!("players of {} columns, rows have {}", players.len(), forest.width));
         }
-        let columns = shape.depth.min(forest.width);
+        let columns = shape.depth.min(count);
         if columns > COLUMNS_MAX {
             return Err(format!("a path may ask {columns} columns, at most {COLUMNS_MAX} are taken"));
         }
-        let weights = weights(forest)?;
+        let over = if let Aggregate::Average(over) = forest.sum.aggregate { over } else { 1.0 };
+        let weights = weights(&forest)?;
         let leaves = |tree: &Tree| {
             let leaf = |node: &Node| match node {
                 Node::Leaf(leaf) => Some(*leaf),
@@ -91,18 +99,16 @@ impl BaselineShap {
             };
             tree.nodes.iter().filter_map(leaf).collect::<Vec<Leaf>>()
         };
-        let trees = forest.trees.iter().map(|tree| (tree.clone(), only_target(&weights, leaves(tree).iter())));
         Ok(Self {
-            width: forest.width,
-            precision: forest.precision,
-            trees: trees.collect(),
-            sets: forest.sets.clone(),
-            weights,
-            baseline: baseline.iter().map(|cell| forest.precision.cut(*cell)).collect(),
+            only: forest.trees.iter().map(|tree| only_target(&weights, leaves(tree).iter())).collect(),
+            players,
+            count,
+            over,
             shares: shares(columns),
             columns,
             depth: shape.depth,
             cost: (shape.nodes + shape.leaves * columns) as u64 * 4,
+            forest,
         })
     }
 
@@ -112,17 +118,18 @@ impl BaselineShap {
         self.cost
     }
 
-    /// Bytes of the tables.
+    /// Bytes of the tables, the forest apart.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let nodes: usize = self.trees.iter().map(|(tree, _)| tree.nodes.len()).sum();
-        nodes * size_of::<Node>() + (self.shares.len() + self.width + 2 * self.weights.len()) * size_of::<f64>()
+        self.only.len() * size_of::<Option<u32>>()
+            + self.players.len() * size_of::<u32>()
+            + self.shares.len() * size_of::<f64>()
     }
 
     /// Bytes of one scratch.
     #[must_use]
     pub fn scratch_bytes(&self) -> usize {
-        (3 * self.depth + 4) * size_of::<Todo>() + self.width * size_of::<Needs>() + self.columns * size_of::<u32>()
+        (3 * self.depth + 4) * size_of::<Todo>() + self.count * size_of::<Needs>() + self.columns * size_of::<u32>()
     }
 
     /// Every buffer that a run needs.
@@ -131,79 +138,85 @@ impl BaselineShap {
         BaselineScratch {
             // A level leaves at most the other child's Enter and its own Leave behind.
             todo: Vec::with_capacity(3 * self.depth + 4),
-            needs: vec![Needs::Either; self.width],
+            needs: vec![Needs::Either; self.count],
             path: Vec::with_capacity(self.columns),
         }
     }
 
-    /// What each column's cell adds to a target's raw sum beside the baseline's: `out` takes a number a column. With
-    /// a row or scratch of another shape nothing is written.
-    pub fn run(&self, row: &[f64], target: usize, out: &mut [f64], scratch: &mut BaselineScratch) {
-        if row.len() != self.width || out.len() != self.width || scratch.needs.len() != self.width {
+    /// What each player adds to a target's raw sum beside the baseline's: `row` and `baseline` are the forest's columns,
+    /// `out` takes a number a player. With a row or scratch of another shape nothing is written.
+    pub fn run(&self, row: &[f64], baseline: &[f64], target: usize, out: &mut [f64], scratch: &mut BaselineScratch) {
+        let width = self.players.len();
+        let fits = row.len() == width && baseline.len() == width;
+        if !fits || out.len() != self.count || scratch.needs.len() != self.count {
             return;
         }
         out.fill(0.0);
         scratch.needs.fill(Needs::Either);
         let target = u32::try_from(target).unwrap_or(u32::MAX);
-        for (tree, only) in &self.trees {
+        for (tree, only) in self.forest.trees.iter().zip(&self.only) {
             if only.is_none_or(|only| only == target) {
-                self.tree(tree, row, target, out, scratch);
+                self.tree(tree, [row, baseline], target, out, scratch);
             }
         }
     }
 
-    fn tree(&self, tree: &Tree, row: &[f64], target: u32, out: &mut [f64], scratch: &mut BaselineScratch) {
+    fn tree(&self, tree: &Tree, rows: [&[f64]; 2], target: u32, out: &mut [f64], scratch: &mut BaselineScratch) {
         let BaselineScratch { todo, needs, path } = scratch;
         todo.clear();
         path.clear();
-        let (mut rows, mut baselines) = (0, 0);
+        let (mut own, mut others) = (0, 0);
         todo.push(Todo::Visit(0));
         while let Some(next) = todo.pop() {
             let place = match next {
                 Todo::Visit(place) => place,
-                Todo::Enter { column, needs: new, node } => {
-                    needs[column as usize] = new;
-                    path.push(column);
-                    *(if new == Needs::Row { &mut rows } else { &mut baselines }) += 1;
-                    todo.push(Todo::Leave { column });
+                Todo::Enter { player, needs: new, node } => {
+                    needs[player as usize] = new;
+                    path.push(player);
+                    *(if new == Needs::Row { &mut own } else { &mut others }) += 1;
+                    todo.push(Todo::Leave { player });
                     node
                 }
-                Todo::Leave { column } => {
-                    let old = std::mem::replace(&mut needs[column as usize], Needs::Either);
+                Todo::Leave { player } => {
+                    let old = std::mem::replace(&mut needs[player as usize], Needs::Either);
                     path.pop();
-                    *(if old == Needs::Row { &mut rows } else { &mut baselines }) -= 1;
+                    *(if old == Needs::Row { &mut own } else { &mut others }) -= 1;
                     continue;
                 }
             };
             match tree.nodes.get(place as usize) {
                 Some(Node::Split(split)) => {
                     let column = split.feature as usize;
-                    let own = split.holds(self.precision.cut(row[column]), &self.sets);
-                    let other = split.holds(self.baseline[column], &self.sets);
+                    let holds = |row: &[f64]| split.holds(self.forest.precision.cut(row[column]), &self.forest.sets);
+                    let (by_row, by_baseline) = (holds(rows[0]), holds(rows[1]));
                     let to = |answer: bool| if answer { split.yes } else { split.no };
-                    match needs[column] {
-                        Needs::Row => todo.push(Todo::Visit(to(own))),
-                        Needs::Baseline => todo.push(Todo::Visit(to(other))),
-                        Needs::Either if own == other => todo.push(Todo::Visit(to(own))),
-                        Needs::Either => {
-                            let column = split.feature;
-                            todo.push(Todo::Enter { column, needs: Needs::Baseline, node: to(other) });
-                            todo.push(Todo::Enter { column, needs: Needs::Row, node: to(own) });
+                    let player = self.players[column];
+                    match needs.get(player as usize) {
+                        Some(Needs::Baseline) => todo.push(Todo::Visit(to(by_baseline))),
+                        Some(Needs::Either) if by_row != by_baseline => {
+                            todo.push(Todo::Enter { player, needs: Needs::Baseline, node: to(by_baseline) });
+                            todo.push(Todo::Enter { player, needs: Needs::Row, node: to(by_row) });
                         }
+                        _ => todo.push(Todo::Visit(to(by_row))),
                     }
                 }
                 Some(Node::Leaf(leaf)) => {
-                    let value = value(&self.weights, leaf.weights, target);
-                    let (for_row, for_baseline) =
-                        (value * self.share(rows, baselines), value * self.share(baselines, rows));
-                    for column in path.iter() {
-                        let column = *column as usize;
-                        out[column] += if needs[column] == Needs::Row { for_row } else { -for_baseline };
+                    let value = self.value(leaf, target);
+                    let (for_row, for_baseline) = (value * self.share(own, others), value * self.share(others, own));
+                    for player in path.iter() {
+                        let player = *player as usize;
+                        out[player] += if needs[player] == Needs::Row { for_row } else { -for_baseline };
                     }
                 }
                 None => {}
             }
         }
+    }
+
+    /// What a leaf gives a target.
+    fn value(&self, leaf: &Leaf, target: u32) -> f64 {
+        let weights = self.forest.weights.get(leaf.weights.0 as usize..leaf.weights.1 as usize).unwrap_or_default();
+        weights.iter().filter(|weight| weight.target == target).map(|weight| weight.value).sum::<f64>() / self.over
     }
 
     /// (p-1)! n! / (p+n)!

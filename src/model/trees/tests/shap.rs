@@ -3,6 +3,7 @@
 use super::super::*;
 use super::make::{Dice, Recipe, covered, forest, number, rows};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 /// Shapley's values of a game over `columns`, the worth of a set given by its bits.
 fn shapley(columns: usize, worth: impl Fn(u32) -> f64) -> Vec<f64> {
@@ -102,14 +103,14 @@ proptest! {
         let mut dice = Dice(seed);
         let forest = forest(&mut dice, &recipe(leaves, width, mixed, many));
         let baseline: Vec<f64> = (0..width).map(|_| number(&mut dice)).collect();
-        let shap = BaselineShap::new(&forest, &baseline).unwrap();
+        let shap = BaselineShap::new(Arc::new(forest.clone()), whole(width), width).unwrap();
         let mut scratch = shap.scratch();
         let room = scratch.room();
         let scale: f64 = forest.weights.iter().map(|w| w.value.abs()).fold(0.0, f64::max);
         for row in rows(&mut dice, width, 3).chunks(width) {
             for target in 0..forest.targets {
                 let mut found = vec![0.0; width];
-                shap.run(row, target, &mut found, &mut scratch);
+                shap.run(row, &baseline, target, &mut found, &mut scratch);
                 let worth = |set: u32| {
                     let own = |at: usize| if set >> at & 1 == 1 { row[at] } else { baseline[at] };
                     margin(&forest, &(0..width).map(own).collect::<Vec<f64>>(), target)
@@ -119,6 +120,35 @@ proptest! {
         }
         prop_assert_eq!(scratch.room(), room, "a run allocates nothing");
     }
+
+    #[test]
+    fn columns_of_one_player_are_the_rows_or_the_baselines_together(seed: u64, leaves in 1_usize..40, many: bool) {
+        // Six columns of three players; the last column is the same in every row.
+        let (players, width, count) = (vec![0, 1, 1, 2, 0, u32::MAX], 6, 3);
+        let mut dice = Dice(seed);
+        let forest = forest(&mut dice, &recipe(leaves, width, true, many));
+        let baseline: Vec<f64> = (0..width).map(|_| number(&mut dice)).collect();
+        let shap = BaselineShap::new(Arc::new(forest.clone()), players.clone(), count).unwrap();
+        let mut scratch = shap.scratch();
+        let scale: f64 = forest.weights.iter().map(|w| w.value.abs()).fold(0.0, f64::max);
+        for row in rows(&mut dice, width, 3).chunks_mut(width) {
+            row[5] = baseline[5];
+            for target in 0..forest.targets {
+                let mut found = vec![0.0; count];
+                shap.run(row, &baseline, target, &mut found, &mut scratch);
+                let worth = |set: u32| {
+                    let own = |at: usize| if players[at] < 3 && set >> players[at] & 1 == 1 { row[at] } else { baseline[at] };
+                    margin(&forest, &(0..width).map(own).collect::<Vec<f64>>(), target)
+                };
+                close(&found, &shapley(count, worth), scale)?;
+            }
+        }
+    }
+}
+
+/// Each column a player.
+fn whole(width: usize) -> Vec<u32> {
+    (0..u32::try_from(width).unwrap()).collect()
 }
 
 #[test]
@@ -126,7 +156,8 @@ fn forests_that_cannot_be_explained_are_refused_with_the_reason() {
     let mut dice = Dice(1);
     let mut forest = forest(&mut dice, &recipe(8, 3, false, false));
     assert!(PathShap::new(&forest).unwrap_err().contains("how many rows"));
-    assert!(BaselineShap::new(&forest, &[0.0]).unwrap_err().contains("baseline of 1 cells"));
+    let fault = |forest: &Forest, players| BaselineShap::new(Arc::new(forest.clone()), players, 3).unwrap_err();
+    assert!(fault(&forest, vec![0]).contains("players of 1 columns"));
     forest.sum.aggregate = Aggregate::Max;
-    assert!(BaselineShap::new(&forest, &[0.0; 3]).unwrap_err().contains("sums or averages"));
+    assert!(fault(&forest, whole(3)).contains("sums or averages"));
 }

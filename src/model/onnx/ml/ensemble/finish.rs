@@ -10,6 +10,7 @@
 //! have weights or base values. (ONNX Runtime takes the second of two where its sum is above 0.)
 
 use super::super::super::op::OpError;
+use super::super::super::sums::{self, Combination};
 use super::super::super::tensor::Data;
 use super::super::labels::Labels;
 use super::super::rows::single;
@@ -72,7 +73,26 @@ impl Finish {
         }
     }
 
-    pub(super) fn classes(&self) -> Option<usize> {
+    /// Which output the scores are, what each of them grows with, and whether they are shares.
+    pub(super) fn sums(&self, targets: usize) -> Option<(usize, Vec<Option<Combination>>, bool)> {
+        let softmax = self.transform() == Transform::Softmax;
+        let scores = match self {
+            _ if self.transform() == Transform::SoftmaxZero => return None,
+            Self::Classes { column: Column::One { .. }, .. } => sums::one_sum(),
+            _ if softmax => sums::softmax(targets),
+            _ => sums::each(targets),
+        };
+        match self {
+            Self::Classes { column: Column::One { .. }, transform, .. } => {
+                // Scores of one sum are not put through a softmax.
+                Some((1, scores, *transform == Transform::Logistic))
+            }
+            Self::Classes { .. } => Some((1, scores, softmax && targets > 1)),
+            Self::Targets { .. } => Some((0, scores, false)),
+        }
+    }
+
+    fn classes(&self) -> Option<usize> {
         if let Self::Classes { labels, .. } = self { Some(labels.len()) } else { None }
     }
 

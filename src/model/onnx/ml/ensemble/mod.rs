@@ -14,6 +14,7 @@ mod grow;
 
 use super::super::super::trees::{Forest, Precision, TreePlan, TreeScratch};
 use super::super::op::{Built, Context, Fact, Inputs, Node, Op, OpError, need};
+use super::super::sums::{Body, Sums};
 use super::super::tensor::{Data, Kind, TensorType, View};
 use super::labels::Labels;
 use super::rows::Rows;
@@ -34,7 +35,7 @@ pub struct Ensemble {
 /// What all numbers of rows share.
 #[derive(Debug)]
 struct Made {
-    forest: Forest,
+    forest: Arc<Forest>,
     plan: TreePlan,
     finish: Finish,
 }
@@ -45,26 +46,6 @@ struct Space {
     /// Scores where only the label is wanted.
     spare: Vec<f32>,
     plan: TreeScratch,
-}
-
-impl Ensemble {
-    /// The trees, for reason codes.
-    #[must_use]
-    pub fn forest(&self) -> &Forest {
-        &self.made.forest
-    }
-
-    /// What is done to the trees' sums, by ONNX's name.
-    #[must_use]
-    pub fn transform(&self) -> &'static str {
-        self.made.finish.transform().name()
-    }
-
-    /// Whether the scores are of classes; of two with one weight column, the one sum is the second's.
-    #[must_use]
-    pub fn classes(&self) -> Option<usize> {
-        self.made.finish.classes()
-    }
 }
 
 pub(super) fn build_classifier(node: &Node, inputs: &[Option<Fact>], context: &mut Context) -> Result<Built, OpError> {
@@ -186,7 +167,7 @@ fn made(forest: Forest, finish: Finish, context: &mut Context) -> Result<Made, O
     context.take(most, "the plan of the trees")?;
     let plan = TreePlan::new(&forest)?;
     context.give(most.saturating_sub(plan.bytes()));
-    Ok(Made { forest, plan, finish })
+    Ok(Made { forest: Arc::new(forest), plan, finish })
 }
 
 impl Op for Ensemble {
@@ -221,6 +202,16 @@ impl Op for Ensemble {
         self.made.finish.rows(sums, self.made.plan.targets(), outputs, spare);
     }
 
+    fn sums(&self) -> Option<Sums> {
+        let body = Body::Trees(Arc::clone(&self.made.forest));
+        self.made.finish.sums(self.made.plan.targets()).map(|(output, scores, shares)| Sums {
+            body,
+            output,
+            scores,
+            shares,
+        })
+    }
+
     fn describe(&self) -> String {
         let shape = self.made.plan.shape();
         format!(
@@ -229,7 +220,7 @@ impl Op for Ensemble {
             shape.leaves_max,
             shape.depth,
             self.rows.width,
-            self.transform()
+            self.made.finish.transform().name()
         )
     }
 }

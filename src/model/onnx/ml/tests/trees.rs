@@ -263,16 +263,16 @@ fn places_outside_the_lists_are_refused_by_name() {
 fn hit_rates_are_covers_only_where_they_add_up() {
     use super::super::super::super::trees::Node as Grown;
     use super::super::super::op::Built;
+    use super::super::super::sums::{Body, Sums};
     let covers = |hits: &[f32]| {
         let made = with(regressor("BRANCH_LEQ", &[1.0, 0.0]), "nodes_hitrates", floats(hits));
         let Ok(Built::Op(op)) = super::build(&made, &[column(&[0.0])], &mut super::context()) else { panic!() };
-        let op: Box<dyn std::any::Any> = op;
-        let op = op.downcast::<super::super::Ensemble>().unwrap();
+        let Some(Sums { body: Body::Trees(forest), .. }) = op.sums() else { panic!() };
         let cover = |node: &Grown| match node {
             Grown::Split(split) => split.cover,
             Grown::Leaf(leaf) => leaf.cover,
         };
-        op.forest().trees[0].nodes.iter().map(cover).collect::<Vec<_>>()
+        forest.trees[0].nodes.iter().map(cover).collect::<Vec<_>>()
     };
     assert_eq!(covers(&[8.0, 3.0, 5.0]), [8.0, 3.0, 5.0]);
     assert_eq!(covers(&[1.0, 1.0, 1.0]), [0.0, 0.0, 0.0]);
