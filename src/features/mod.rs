@@ -43,7 +43,7 @@
 //! All is computed in f64; a row is f64 too, and cut to f32 where the model's input is f32 ([`ColumnKind`]). A value that
 //! is no finite number of that kind makes the event unscorable; only `missing = "nan"` puts a NaN in a row.
 //!
-//! `window = { … }` instead of `from` asks for what a key did before: [`window`].
+//! `window = { … }` instead of `from` asks for what a key did before: `window`.
 
 mod column;
 mod encode;

@@ -57,6 +57,9 @@ enum Known {
     Scores(usize, Vec<Option<Combination>>, bool),
 }
 
+/// What is known of each buffer; by step, what adds up, and over which columns.
+type Traced = (HashMap<usize, Known>, HashMap<usize, (Sums, Vec<u32>)>);
+
 impl Known {
     fn len(&self) -> usize {
         match self {
@@ -184,7 +187,7 @@ fn read(from: View<'_>, cells: &mut [f64]) {
 }
 
 /// What is known of each buffer when all steps have run, and the operators that add up over known columns.
-fn trace(program: &Program) -> (HashMap<usize, Known>, HashMap<usize, (Sums, Vec<u32>)>) {
+fn trace(program: &Program) -> Traced {
     let mut known: HashMap<usize, Known> = HashMap::new();
     let mut sums = HashMap::new();
     let mut next = 0u32;

@@ -2,6 +2,7 @@
 
 mod equal;
 mod refused;
+mod ruled;
 mod scoring;
 mod shipped;
 mod signed;

@@ -363,7 +363,7 @@ fn labels_of_a_store_of_format_2_are_read_with_their_identity() {
     let mut rig = Rig::open(&options(dir.path()));
     let identity = crate::event::identity_fingerprint(rig.store.seed(), "pos", "a7");
     let old = Label { identity, time_us: 5, ..label("a7", log_ms) };
-    assert_eq!(super::labels(&rig.store), [old.clone()]);
+    assert_eq!(super::labels(&rig.store), std::slice::from_ref(&old));
     let new = label("b", log_ms);
     rig.writer.commit(&Commit { labels: vec![new.clone()], ..Commit::default() }).expect("commit");
     assert_eq!(super::labels(&rig.store), [old, new]);

@@ -54,6 +54,7 @@ impl Weights {
     }
 
     /// Whether the one of two sums is always the other one's negative.
+    #[allow(clippy::float_cmp)] // the very same numbers are meant
     fn are_opposite(&self) -> bool {
         let opposite = |one: &[f32], other: &[f32]| one.iter().zip(other).all(|(a, b)| *a == -*b);
         let (first, second) = self.intercepts.split_at(self.intercepts.len() / 2);

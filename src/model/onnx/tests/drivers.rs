@@ -73,6 +73,7 @@ impl Model {
     }
 
     /// Full trees of three levels over `all`, made of a seed. `classes`: 0 for one target.
+    #[allow(clippy::cast_possible_truncation)] // small whole numbers
     fn trees(self, count: i64, classes: i64, transform: &str, seed: u64) -> Self {
         let mut state = seed | 1;
         let mut dice = |sides: u64| {
@@ -130,7 +131,7 @@ impl Model {
 fn shapley(worth: impl Fn(u32) -> f64) -> Vec<f64> {
     let of = |column: u32| {
         let sets = (0..8u32).filter(|set| set >> column & 1 == 0);
-        let weight = |set: u32| if set.count_ones() == 1 { 1.0 / 6.0 } else { 1.0 / 3.0 };
+        let weight = |set: u32| if set.is_power_of_two() { 1.0 / 6.0 } else { 1.0 / 3.0 };
         sets.map(|set| weight(set) * (worth(set | 1 << column) - worth(set))).sum()
     };
     (0..3).map(of).collect()
