@@ -2,7 +2,7 @@
 //!
 //! It moves with each new event, in the order of the log, before the commit; should that fail nothing is answered any
 //! more and the process ends, so that no state is ever seen that the log does not hold. At a start it is folded from the
-//! log ([`refold`]): the same events and labels give the same numbers, bit for bit.
+//! log ([`fn@refold`]): the same events and labels give the same numbers, bit for bit.
 //!
 //! Limits: [`UNKNOWN_MAX`] labels wait for events that are not known yet; the oldest goes first, and is counted.
 
