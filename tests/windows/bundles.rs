@@ -55,18 +55,21 @@ fn write(at: &Path, file: &str, model: &[u8], format: &str, network: &str) {
     let mut feature = |name: &str, source: &str| {
         let _ = writeln!(manifest, "[[feature]]\nname = \"{name}\"\n{source}\n");
     };
+    // In the order of the names, which the weights follow.
     feature(NAMES[0], "from = \"/TX_AMOUNT\"");
     feature(NAMES[1], "from = \"/TX_DATETIME\"\ntransform = [{ weekend = \"UTC\" }]");
     feature(NAMES[2], "from = \"/TX_DATETIME\"\ntransform = [{ night = \"UTC\" }]");
+    let window = |what: &str, key: &str, days: i64, delay: &str| {
+        format!("window = {{ {what}, key = \"/{key}\", over = \"{days} d\"{delay} }}")
+    };
     for (n, days) in DAYS.into_iter().enumerate() {
-        let window = |what: &str, key: &str, delay: &str| {
-            format!("window = {{ {what}, key = \"/{key}\", over = \"{days} d\"{delay} }}")
-        };
-        let (delay, customer, terminal) = (", delay = \"7 d\"", "CUSTOMER_ID", "TERMINAL_ID");
-        feature(NAMES[3 + 2 * n], &window("count = true", customer, ""));
-        feature(NAMES[4 + 2 * n], &window("mean = \"/TX_AMOUNT\"", customer, ""));
-        feature(NAMES[9 + 2 * n], &window("count = true", terminal, delay));
-        feature(NAMES[10 + 2 * n], &window("label-mean = true", terminal, delay));
+        feature(NAMES[3 + 2 * n], &window("count = true", "CUSTOMER_ID", days, ""));
+        feature(NAMES[4 + 2 * n], &window("mean = \"/TX_AMOUNT\"", "CUSTOMER_ID", days, ""));
+    }
+    for (n, days) in DAYS.into_iter().enumerate() {
+        let delay = ", delay = \"7 d\"";
+        feature(NAMES[9 + 2 * n], &window("count = true", "TERMINAL_ID", days, delay));
+        feature(NAMES[10 + 2 * n], &window("label-mean = true", "TERMINAL_ID", days, delay));
     }
     std::fs::write(at.join("model.toml"), manifest).expect("the manifest");
 }
