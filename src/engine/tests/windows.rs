@@ -143,6 +143,13 @@ fn a_late_event_takes_its_own_place_and_one_beyond_the_longest_window_is_told_an
     assert_eq!((score, reasons), (0.0, vec!["too late: not counted in windows".to_owned()]));
     let figures = rig.engine.counters().windows().unwrap();
     assert_eq!(figures.too_late, 1);
+    // Its label is no label of an event of the same card and second that is counted.
+    rig.ask(&(at(7, 24.0 * 3.0, 9, 0) + &at(8, 24.0 * 13.0, 9, 0) + &at(9, 24.0 * 3.0, 9, 0) + &label(9, 1)));
+    assert_eq!(scores(&rig.ask(&at(10, 24.0 * 6.0, 9, 0))), [1.0]);
+    rig.engine.close().unwrap();
+    drop(rig);
+    let rig = open(dir.path(), usual(dir.path()));
+    assert_eq!(scores(&rig.ask(&at(11, 24.0 * 6.0, 9, 0))), [2.0]);
     rig.engine.close().unwrap();
 }
 
