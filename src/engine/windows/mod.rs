@@ -282,6 +282,14 @@ impl Windowed {
     }
 }
 
+/// Whether the store takes what these windows need of an event.
+///
+/// # Errors
+/// Says what is too much.
+pub fn check_windows(plan: &Plan) -> Result<(), StoreError> {
+    schema_of(plan).check()
+}
+
 /// What is stored of an event for these windows.
 fn schema_of(plan: &Plan) -> Arc<Schema> {
     let kind = |kind| match kind {
