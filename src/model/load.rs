@@ -193,9 +193,8 @@ pub(super) fn assemble(
         seal: None,
         manifest,
     };
-    let rule_notes = bundle.rules().notes().to_vec();
     let (method, note) = explain::choose(&bundle, options);
-    let mut bundle = Bundle { method, notes: note.into_iter().chain(rule_notes).collect(), ..bundle };
+    let mut bundle = Bundle { method, notes: note.into_iter().collect(), ..bundle };
     if method != Method::Shapley
         && let Some(program) = Arc::get_mut(&mut bundle.program)
     {

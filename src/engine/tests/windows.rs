@@ -47,7 +47,7 @@ const SUM: &str = "window = { sum = \"/amount\", key = \"/card\", over = \"7 d\"
 const RISK: &str = "window = { label-sum = true, key = \"/shop\", over = \"7 d\", delay = \"1 d\" }";
 
 fn usual(dir: &Path) -> Arc<Lineup> {
-    bundle(dir, "usual", &[(COUNT, 1.0), (SUM, 1_000.0), (RISK, 100_000_000.0)], "")
+    bundle(dir, "usual", &[(COUNT, 1.0), (SUM, 100.0), (RISK, 1_000_000.0)], "")
 }
 
 fn open(dir: &Path, lineup: Arc<Lineup>) -> Rig {
@@ -118,15 +118,15 @@ fn a_repeat_is_counted_once_and_a_restart_finds_the_windows_as_they_were() {
     let rig = open(dir.path(), usual(dir.path()));
     assert_eq!(
         scores(&rig.ask(&(at(1, 0.0, 7, 5) + &at(2, 1.0, 7, 6) + &at(2, 1.0, 7, 6)))),
-        [5_001.0, 11_002.0, 11_002.0]
+        [501.0, 1_102.0, 1_102.0]
     );
-    assert_eq!(scores(&rig.ask(&at(1, 0.0, 7, 5))), [5_001.0], "a repeat gets its first answer");
+    assert_eq!(scores(&rig.ask(&at(1, 0.0, 7, 5))), [501.0], "a repeat gets its first answer");
     rig.engine.close().unwrap();
     drop(rig);
     let rig = open(dir.path(), usual(dir.path()));
-    assert_eq!(scores(&rig.ask(&at(2, 1.0, 7, 6))), [11_002.0]);
-    assert_eq!(scores(&rig.ask(&at(3, 2.0, 7, 1))), [12_003.0]);
-    assert_eq!(scores(&rig.ask(&at(4, 25.5, 7, 1))), [13_002.0], "the first two are more than a day ago");
+    assert_eq!(scores(&rig.ask(&at(2, 1.0, 7, 6))), [1_102.0]);
+    assert_eq!(scores(&rig.ask(&at(3, 2.0, 7, 1))), [1_203.0]);
+    assert_eq!(scores(&rig.ask(&at(4, 25.5, 7, 1))), [1_302.0], "the first two are more than a day ago");
     rig.engine.close().unwrap();
 }
 
@@ -136,8 +136,8 @@ fn a_late_event_takes_its_own_place_and_one_beyond_the_longest_window_is_told_an
     let rig = open(dir.path(), usual(dir.path()));
     rig.ask(&(at(1, 0.0, 7, 1) + &at(2, 40.0, 7, 2)));
     let late = told(&rig.ask(&at(3, 10.0, 7, 4)));
-    assert_eq!(late, [(5_002.0, vec![])], "what came after its time is not in its windows");
-    assert_eq!(scores(&rig.ask(&at(4, 41.0, 7, 0))), [7_002.0], "it is in those of later ones");
+    assert_eq!(late, [(502.0, vec![])], "what came after its time is not in its windows");
+    assert_eq!(scores(&rig.ask(&at(4, 41.0, 7, 0))), [702.0], "it is in those of later ones");
     rig.ask(&at(5, 24.0 * 9.0, 8, 1));
     let (score, reasons) = told(&rig.ask(&at(6, 20.0, 9, 9))).remove(0);
     assert_eq!((score, reasons), (0.0, vec!["too late: not counted in windows".to_owned()]));
@@ -171,7 +171,7 @@ fn a_label_counts_once_whether_it_comes_before_its_event_or_after_is_said_again_
     let rig = open(dir.path(), usual(dir.path()));
     assert_eq!(rig.engine.counters().windows().map_or(1, |figures| figures.labels_waiting), 1);
     rig.ask(&at(2, 1.0, 1, 0));
-    let risk = |answer: &Answer| (scores(answer)[0] / 100_000_000.0).floor();
+    let risk = |answer: &Answer| (scores(answer)[0] / 1_000_000.0).floor();
     assert_eq!(risk(&rig.ask(&at(3, 30.0, 1, 0))), 2.0);
     rig.ask(&label(2, 0));
     assert_eq!(risk(&rig.ask(&at(4, 30.0, 1, 0))), 1.0, "the later word counts");
@@ -195,7 +195,7 @@ fn a_label_that_says_when_its_event_was_finds_it_beyond_the_dedup_window() {
     }
     let timed = format!("{{\"type\":\"verdictd.label.v1\",\"id\":\"1\",\"label\":1,\"time\":{START_S}}}\n");
     assert_eq!(rig.ask(&timed).outcome(0), Outcome::Label { known: true });
-    assert!(scores(&rig.ask(&at(3, 30.0, 1, 0)))[0] >= 100_000_000.0);
+    assert!(scores(&rig.ask(&at(3, 30.0, 1, 0)))[0] >= 1_000_000.0);
     rig.engine.close().unwrap();
 }
 
@@ -209,24 +209,24 @@ fn a_model_that_brings_other_windows_finds_what_the_log_holds_for_them() {
     let longer = "window = { sum = \"/amount\", key = \"/card\", over = \"30 d\" }";
     let by_shop = "window = { count = true, key = \"/shop\", over = \"7 d\" }";
     let other = "window = { distinct = \"/country\", key = \"/card\", over = \"7 d\" }";
-    let next = bundle(dir.path(), "next", &[(longer, 1_000.0), (by_shop, 1.0), (other, 0.0)], "");
+    let next = bundle(dir.path(), "next", &[(longer, 100.0), (by_shop, 1.0), (other, 0.0)], "");
     let decoded = rig.decoder.decode(&Form::Ndjson, Bytes::from(at(3, 2.0, 7, 1)), 0);
     swap(&mut rig, &first, &next);
-    assert_eq!(scores(&rig.ask(&at(4, 3.0, 7, 0))), [11_003.0]);
+    assert_eq!(scores(&rig.ask(&at(4, 3.0, 7, 0))), [1_103.0]);
     // What was decoded for the model before is scored by it, over its own windows, in its place of the log.
-    assert_eq!(scores(&rig.hand_in(decoded)), [12_003.0]);
-    assert_eq!(scores(&rig.ask(&at(5, 4.0, 7, 0))), [12_005.0]);
+    assert_eq!(scores(&rig.hand_in(decoded)), [1_203.0]);
+    assert_eq!(scores(&rig.ask(&at(5, 4.0, 7, 0))), [1_205.0]);
     let whole = rig.engine.counters().windows().unwrap().whole_since_us;
     assert_eq!(whole, Some((START_S + 3 * 3600) * 1_000_000), "not before the new field is kept");
     // And back.
     let again = usual(dir.path());
     swap(&mut rig, &next, &again);
-    assert_eq!(scores(&rig.ask(&at(6, 5.0, 7, 0))), [12_006.0]);
-    assert_eq!((scores(&rig.ask(&at(7, 30.0, 7, 0)))[0] / 1e8).floor(), 1.0, "labels are found again as well");
+    assert_eq!(scores(&rig.ask(&at(6, 5.0, 7, 0))), [1_206.0]);
+    assert_eq!((scores(&rig.ask(&at(7, 30.0, 7, 0)))[0] / 1e6).floor(), 1.0, "labels are found again as well");
     rig.engine.close().unwrap();
     drop(rig);
     let rig = open(dir.path(), usual(dir.path()));
-    assert_eq!(scores(&rig.ask(&at(8, 30.5, 7, 0))), [100_012_002.0]);
+    assert_eq!(scores(&rig.ask(&at(8, 30.5, 7, 0))), [1_001_202.0]);
     rig.engine.close().unwrap();
 }
 
