@@ -140,6 +140,8 @@ async fn serve_until_stopped(start: Start<'_>, opened: Opened) -> Result<(), Dae
     // As at a reload: the first events must not wait for what a first run costs.
     let warming = Arc::clone(&lineup);
     let _ = tokio::task::spawn_blocking(move || warming.warm()).await;
+    // What was read of the log lay in many pieces.
+    super::allocator::give_back();
     let parts = Parts {
         store: Arc::clone(&store),
         index,

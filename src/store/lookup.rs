@@ -10,6 +10,9 @@ use crate::event::identity_fingerprint;
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError};
 
+/// Values read between two times that the log engine is made to collect its garbage.
+const COLLECT_EVERY: usize = 64;
+
 impl Store {
     /// The committed observation of a verdict: the chunk it stands in and its place there. None where there is none,
     /// or no longer. The chunk read last is kept.
@@ -72,8 +75,11 @@ impl Store {
         let start = self.medium.last_before(&keys::observation(from_sequence.saturating_add(1)))?;
         let start = start.and_then(|(key, _)| keys::observation_first(&key)).unwrap_or(from_sequence);
         let mut like = None;
-        for entry in self.medium.scan(keys::OBSERVATION, &keys::observation(start)) {
+        for (n, entry) in self.medium.scan(keys::OBSERVATION, &keys::observation(start)).enumerate() {
             let (key, value) = entry?;
+            if n % COLLECT_EVERY == COLLECT_EVERY - 1 {
+                self.medium.collect_garbage(2 * COLLECT_EVERY);
+            }
             let Some(mut chunk) = observed::decode(&key, &value, like.as_ref()) else { continue };
             if chunk.rows.last().is_some_and(|row| row.sequence < from_sequence) {
                 continue;
