@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-use verdictd::engine::{Along, Engine, Lineup, Parts, Submission};
+use verdictd::engine::{Along, Engine, Lineup, Parts, Shares, Submission};
 use verdictd::event::{Decoder, Form, IdentityRules, KeyRule, Pointer, SourceRule, TimeForm};
 use verdictd::model::{self, LoadOptions};
 use verdictd::store;
@@ -97,7 +97,7 @@ fn main() {
             lineup.warm();
             loads.push(begun.elapsed());
             swaps.push(Instant::now());
-            engine.swap(Arc::clone(&lineup), 16 << 20);
+            engine.swap(Arc::clone(&lineup), Shares { index: 16 << 20, windows: 0 });
             let mut decoder = decoder.write().expect("a lock");
             *decoder = Arc::new(decoder.for_fields(lineup.pointers()));
         }

@@ -99,7 +99,7 @@ impl Link {
         if let Err(silent) = &report
             && runs(config, target, asked_ms)
         {
-            say(Mark::Warning, &format!("{}", silent.message));
+            say(Mark::Warning, &silent.message);
             let mut out = Output::new();
             out.line(&format!("the daemon runs {} all the same", target.display()))?;
             return out.finish();

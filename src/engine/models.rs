@@ -7,7 +7,7 @@
 use super::WAVE_EVENTS_MAX;
 use super::lineup::{Lineup, Scorers};
 use super::shadow::ShadowRun;
-use super::windows::Refolded;
+use super::windows::{Refolded, check_windows};
 use crate::event::{EventBatch, Pointer};
 use crate::features::{CellReader, FeatureSet, Plan};
 use crate::model::{Bundle, Scorer};
@@ -119,7 +119,10 @@ impl Models {
             return self.newest.plan().cloned();
         }
         let all = std::iter::once(&self.newest).chain(self.older.iter().rev());
-        Plan::joined(all.filter_map(|lineup| lineup.plan().map(AsRef::as_ref))).map(Arc::new)
+        let joined = Plan::joined(all.filter_map(|lineup| lineup.plan().map(AsRef::as_ref)));
+        // Together they may want more of an event than the store takes: then the newest has its way.
+        let joined = joined.filter(|joined| check_windows(joined).is_ok()).map(Arc::new);
+        joined.or_else(|| self.newest.plan().cloned())
     }
 
     /// What was folded for those that came since this was asked last.

@@ -31,8 +31,17 @@ pub(super) fn fingerprint(key: &str) -> u64 {
 impl Keys {
     /// Room for so many keys.
     pub fn with_room(keys: usize) -> Self {
-        // Four fifths full at most, and always a place that is empty, where a search ends.
-        Self { places: vec![EMPTY; keys + keys / 4 + 1].into(), count: 0 }
+        Self { places: vec![EMPTY; Self::places_for(keys)].into(), count: 0 }
+    }
+
+    /// Bytes that so many keys take.
+    pub fn bytes_of(keys: usize) -> usize {
+        Self::places_for(keys) * size_of::<u64>()
+    }
+
+    /// Four fifths full at most, and always a place that is empty, where a search ends.
+    fn places_for(keys: usize) -> usize {
+        keys + keys / 4 + 1
     }
 
     /// Puts a key in. False: there is no room.

@@ -94,7 +94,7 @@ impl List {
     /// # Errors
     /// Says what is wrong with it, and in which line.
     pub fn open(name: &str, file: &Path) -> Result<Self, String> {
-        let (keys, stamp) = read(file).map_err(Fault::text)?;
+        let (keys, stamp) = read(file, usize::MAX).map_err(Fault::text)?;
         let watch = Watch { taken: stamp, seen: Some(stamp), refused: None };
         Ok(Self {
             name: name.to_owned(),
@@ -150,6 +150,11 @@ impl List {
     /// Looks at the file and takes it if it has changed and is whole. Does input and output: not for the thread that
     /// answers events.
     pub fn look(&self) -> Looked {
+        self.look_within(usize::MAX)
+    }
+
+    /// The same; new keys that take more memory than `bytes_max` are refused.
+    pub fn look_within(&self, bytes_max: usize) -> Looked {
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
         let now = std::fs::metadata(&self.file).ok().as_ref().map(Stamp::of);
         let before = std::mem::replace(&mut watch.seen, now);
@@ -162,7 +167,7 @@ impl List {
         if now != before || matches!(told, Some(Fault::Content(_))) {
             return Looked::Same;
         }
-        match read(&self.file) {
+        match read(&self.file, bytes_max) {
             Ok((keys, stamp)) => {
                 let now = keys.len();
                 let mut held = self.keys.write().unwrap_or_else(PoisonError::into_inner);
@@ -204,7 +209,7 @@ fn access(error: io::Error) -> Fault {
 }
 
 /// The keys of a file and its state, which was the same before and after.
-fn read(file: &Path) -> Result<(Keys, Stamp), Fault> {
+fn read(file: &Path, bytes_max: usize) -> Result<(Keys, Stamp), Fault> {
     let content = |what: String| Fault::Content(what);
     let mut handle = open(file).map_err(access)?;
     let metadata = handle.metadata().map_err(access)?;
@@ -220,6 +225,11 @@ fn read(file: &Path) -> Result<(Keys, Stamp), Fault> {
         count += 1;
         if count > LIST_KEYS_MAX { Err(content(format!("expected at most {LIST_KEYS_MAX} keys"))) } else { Ok(()) }
     })?;
+    let need = Keys::bytes_of(count);
+    if need > bytes_max {
+        let what = format!("its {count} keys need {need} bytes of memory, expected at most {bytes_max}");
+        return Err(content(what));
+    }
     handle.rewind().map_err(access)?;
     let moving = || Fault::Content("it changed while it was read".to_owned());
     let mut keys = Keys::with_room(count);

@@ -229,4 +229,28 @@ impl FeatureSet {
         }
         Ok(())
     }
+
+    /// The same features before they are cut to f32: for [`Self::cut`], and for people.
+    #[must_use]
+    pub fn uncut(&self) -> Self {
+        let mut set = self.clone();
+        for feature in set.features.iter_mut().filter(|feature| feature.kind == ColumnKind::F32) {
+            feature.kind = ColumnKind::F64;
+        }
+        set
+    }
+
+    /// Cuts a row that [`Self::uncut`] made to what the model takes: it is then the row that [`Self::fill`] makes.
+    ///
+    /// # Errors
+    /// The first feature whose number is too great for its kind.
+    pub fn cut(&self, row: &mut [f64]) -> Result<(), Unscorable<'_>> {
+        for feature in self.features.iter().filter(|feature| feature.tail != Tail::Apart) {
+            for cell in row.get_mut(feature.columns()).unwrap_or_default().iter_mut().filter(|cell| !cell.is_nan()) {
+                let unscorable = Unscorable { feature: &feature.name, why: Why::NotFinite };
+                *cell = feature.kind.cut(*cell).ok_or(unscorable)?;
+            }
+        }
+        Ok(())
+    }
 }

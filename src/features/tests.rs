@@ -238,3 +238,26 @@ fn where_the_model_takes_whole_numbers_nothing_stands_for_what_is_missing() {
     set.fill(&[Field::Number(-2.0)], "", None, &mut row).unwrap();
     assert_eq!(row, [-2.0]);
 }
+
+#[test]
+fn a_row_cut_at_last_is_the_row_that_is_cut_at_once_and_people_see_it_before() {
+    let all = set("[[feature]]\nname = \"a\"\nfrom = \"/a\"\ntransform = [{ log1p = true }]\n\
+         [[feature]]\nname = \"b\"\nfrom = \"/b\"\nmissing = \"nan\"\n\
+         [[feature]]\nname = \"c\"\nfrom = \"/c\"\ntransform = [{ one-hot = { values = [\"x\", \"y\"] } }]\nmissing = \"zeros\"\n");
+    let fields = |a: f64| {
+        all.pointers().iter().map(move |p| if p.to_string() == "/a" { Field::Number(a) } else { Field::Missing })
+    };
+    let bits = |row: &[f64]| row.iter().map(|cell| cell.to_bits()).collect::<Vec<_>>();
+    for a in [0.1, 1e300, -0.5, 1.0 / 3.0] {
+        let (fields, mut at_once, mut at_last) = (fields(a).collect::<Vec<_>>(), [0.0; 4], [0.0; 4]);
+        all.fill(&fields, "", None, &mut at_once).unwrap();
+        all.uncut().fill(&fields, "", None, &mut at_last).unwrap();
+        assert_eq!(at_last[0], a.ln_1p(), "as it was computed");
+        all.cut(&mut at_last).unwrap();
+        assert_eq!(bits(&at_once), bits(&at_last));
+    }
+    let plain = set("[[feature]]\nname = \"a\"\nfrom = \"/a\"\n");
+    let (fields, mut row) = ([Field::Number(1e300)], [0.0]);
+    plain.uncut().fill(&fields, "", None, &mut row).unwrap();
+    assert_eq!(plain.cut(&mut row).unwrap_err().why, plain.fill(&fields, "", None, &mut [0.0]).unwrap_err().why);
+}

@@ -205,6 +205,10 @@ pub(super) fn assemble(
     options
         .fits(bundle.weights_bytes(), buffers)
         .map_err(|what| ModelError::Refused { file: file.to_owned(), what })?;
+    // Lists may grow as far as the bundle as a whole may.
+    let taken = bundle.weights_bytes().saturating_add(buffers).saturating_sub(bundle.rules().bytes());
+    let left = options.memory_bytes_max.saturating_sub(taken as u64);
+    bundle.rules().keep_within(usize::try_from(left).unwrap_or(usize::MAX));
     Ok(bundle)
 }
 

@@ -9,6 +9,7 @@ use crate::event::Pointer;
 use crate::features::{FeatureSet, List, Problems, Reader, found};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use toml::{Table, Value};
 
 /// Most lists of a bundle.
@@ -68,7 +69,17 @@ impl RuleSet {
             reader.finish(problems);
         }
         let Scope { pointers, wants_score, uses, notes, .. } = scope;
-        Self(Arc::new(Inner { lists: opened, acts, rules: compiled, pointers, wants_score, uses, notes }))
+        let inner = Inner {
+            lists: opened,
+            acts,
+            rules: compiled,
+            pointers,
+            wants_score,
+            uses,
+            notes,
+            bytes_max: AtomicUsize::default(),
+        };
+        Self(Arc::new(inner))
     }
 }
 

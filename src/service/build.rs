@@ -1,9 +1,10 @@
 //! From a config to the parts that a daemon is made of. No I/O but reading the bundles.
 
 use crate::config::{Config, DiskPlan, DoesNotFitDisk, DoesNotFitMemory, MemoryPlan, ModelCost};
-use crate::engine::{Lineup, Shares, WAVE_EVENTS_MAX};
-use crate::features::Limits;
+use crate::engine::{Lineup, Shares, WAVE_EVENTS_MAX, check_windows};
+use crate::features::{Limits, Plan};
 use crate::model::{self, Bundle, LoadOptions, ModelError};
+use crate::store::StoreError;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,6 +30,8 @@ pub enum BuildError {
     Memory(#[from] DoesNotFitMemory),
     #[error("limits.disk: {0}")]
     Disk(#[from] DoesNotFitDisk),
+    #[error("model.bundle: window features: {0}; expected fewer keys, fields or filters")]
+    Windows(StoreError),
     /// The model is older than one that was in use.
     #[error("model.bundle: {0}")]
     Older(String),
@@ -46,6 +49,11 @@ pub fn build(config: &Config) -> Result<Built, Vec<BuildError>> {
         .shadow
         .as_deref()
         .map(|shadow| load_bundle(config, shadow).map_err(|error| errors.push(BuildError::Shadow(error))).ok());
+    if let Some(bundle) = &bundle {
+        let sets = std::iter::once(bundle.features()).chain(shadow.iter().flatten().map(Bundle::features));
+        let plan = Plan::of(&sets.collect::<Vec<_>>());
+        errors.extend(plan.and_then(|plan| check_windows(&plan).err()).map(BuildError::Windows));
+    }
     let cost = bundle.as_ref().map_or(ModelCost::default(), |bundle| cost(bundle, shadow.iter().flatten().next()));
     let memory = MemoryPlan::divide(config, cost).map_err(|error| errors.push(error.into())).ok();
     let disk = DiskPlan::divide(config).map_err(|error| errors.push(error.into())).ok();

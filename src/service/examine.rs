@@ -56,6 +56,7 @@ fn problems(config: &Config, origin: &dyn Fn(&str) -> Origin, error: &BuildError
     match error {
         BuildError::Model(error) => of_bundle(error, "model.bundle", Some(&config.model.bundle), origin),
         BuildError::Shadow(error) => of_bundle(error, "model.shadow", config.model.shadow.as_deref(), origin),
+        BuildError::Windows(_) => vec![Problem::at(&origin("model.bundle"), "model.bundle", error.to_string())],
         BuildError::Older(why) => {
             vec![Problem::at(&origin("model.bundle"), "model.bundle", format!("model.bundle: {why}"))]
         }

@@ -100,6 +100,7 @@ async fn resolve(now: &Arc<InForce>) -> Option<Places> {
 mod tests {
     use super::*;
 
+    #[allow(clippy::unnecessary_wraps)] // as a look finds it
     fn at(bundle: &str) -> Option<Places> {
         Some(Places { bundle: bundle.into(), shadow: Some("/shadow".into()) })
     }

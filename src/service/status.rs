@@ -213,6 +213,12 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
     if stats.set_aside > 0 {
         lines.push(format!("{} damaged stores are set aside, in damaged-… in state-dir", stats.set_aside));
     }
+    if stats.observations_cut > 0 {
+        let cut = stats.observations_cut;
+        lines.push(format!(
+            "window features: {cut} events went from the log for limits.disk: a restart does not find them"
+        ));
+    }
     if stats.lost > 0 {
         lines.push(format!("{} verdicts that were durable are missing from the log", stats.lost));
     }

@@ -9,7 +9,9 @@
 //! # Shape
 //!
 //! The log engine is sled, behind [`medium`]; nobody else names it. One tree, key families by one byte
-//! ([`keys`]), values framed with a checksum ([`frame`]). Verdicts stand in chunks ([`Chunk`]) of up to 6 KB.
+//! ([`keys`]), values framed with a checksum ([`frame`]). Verdicts stand in chunks ([`Chunk`]) of up to 6 KB,
+//! beside them what window features need of their events ([`ObservationChunk`]) and labels ([`Label`]): in the same commit,
+//! and kept for longer, until the windows' horizon has passed them.
 //! The dedup index ([`Index`]) and the window's edge are folds of the log, made anew at each open.
 //!
 //! # Threads

@@ -4,8 +4,9 @@
 //! # What comes back
 //!
 //! Of the log every sequence of which a whole chunk is found; of cursors, offsets and meta entries the value
-//! with the highest commit number; of quarantine and labels every complete entry, also such as were dropped before.
-//! What is missing is listed (meta entry `gaps`), counted and reported once.
+//! with the highest commit number; of quarantine, labels and observations every complete entry, also such as were
+//! dropped before; of observations only those of verdicts that were durable. What is missing is listed (meta entry
+//! `gaps`), counted and reported once; of observations it is counted.
 //!
 //! # Safe to be cut off
 //!

@@ -1,6 +1,7 @@
 //! What the README says is what the program does.
 
 use super::read;
+use super::support::bundle;
 use super::support::daemon::{Daemon, verdictd};
 use super::support::site::Site;
 use serde_json::Value;
@@ -26,6 +27,7 @@ fn every_metric_and_label_is_in_the_readme_and_none_else() {
     let mut site = Site::new();
     let bundle = format!("{:?}", site.bundle().display().to_string());
     site.set("model.shadow", &bundle);
+    bundle::add_window(&site.bundle());
     let daemon = Daemon::start(&site);
     let event = r#"{"id":"1","amount":5}"#;
     assert_eq!(daemon.client().post("application/json", event).expect("an answer").status, 200);

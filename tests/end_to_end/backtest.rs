@@ -72,13 +72,11 @@ fn the_same_figures_come_from_the_sink_and_from_the_store() {
 #[test]
 fn a_changed_decision_has_a_line_of_its_own_and_labels_come_from_a_field() {
     let (site, ..) = decided();
-    let labelled: String = EVENTS
-        .iter()
-        .map(|(id, amount, label)| {
-            format!("{id},{amount},{}\n", label.map_or(String::new(), |label| label.to_string()))
-        })
-        .collect();
-    std::fs::write(site.path().join("events.csv"), format!("id,amount,fraud\n{labelled}")).unwrap();
+    let mut lines = vec!["id,amount,fraud".to_owned()];
+    lines.extend(EVENTS.iter().map(|(id, amount, label)| {
+        format!("{id},{amount},{}", label.map_or(String::new(), |label| label.to_string()))
+    }));
+    std::fs::write(site.path().join("events.csv"), lines.join("\n")).unwrap();
     let arguments = [
         "backtest",
         "--bundle",

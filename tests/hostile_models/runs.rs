@@ -53,7 +53,8 @@ fn a_run_of_an_onnx_plan_takes_no_memory() {
     for (name, file) in [("wide", wide()), ("sound", sound())] {
         let plan = load_in(&file, None).unwrap();
         assert!(plan.notes().is_empty(), "{:?}", plan.notes());
-        let rows: Vec<f64> = (0..plan.columns().len() * 200).map(|n| (n % 23) as f64 - 11.0).collect();
+        let cell = |n: usize| f64::from(u8::try_from(n % 23).unwrap_or(0)) - 11.0;
+        let rows: Vec<f64> = (0..plan.columns().len() * 200).map(cell).collect();
         let mut out = vec![0.0; 200 * plan.out_width()];
         let mut scratch = plan.scratch(200);
         for batch in [1, 7, 8, 64, 200] {

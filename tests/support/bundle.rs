@@ -18,6 +18,16 @@ pub fn write(at: &Path, name: &str, version: &str) {
     write_tensors(at, &tensors, &manifest(name, version, LAYERS));
 }
 
+/// Adds a window, for rules alone: the same verdicts, and a past to keep.
+pub fn add_window(at: &Path) {
+    let file = at.join("model.toml");
+    let mut text = std::fs::read_to_string(&file).expect("a manifest");
+    text.push_str(
+        "\n[[feature]]\nname = \"seen\"\nwindow = { count = true, key = \"/key\", over = \"1 d\" }\nmissing = 0\ninput = false\n",
+    );
+    std::fs::write(&file, text).expect("a manifest");
+}
+
 /// The same with so many units, and a layer of as many by as many in between that changes nothing: a model of
 /// 4 × `units`² bytes with the same verdicts.
 pub fn write_wide(at: &Path, name: &str, version: &str, units: usize) {

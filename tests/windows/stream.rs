@@ -50,8 +50,8 @@ impl Stream {
     /// In the order of time.
     pub fn in_order(seed: u64) -> Self {
         let events = events(seed);
-        let arrivals = events.iter().map(|event| event.time).collect();
-        Self::of(events, arrivals, seed)
+        let arrivals: Vec<i64> = events.iter().map(|event| event.time).collect();
+        Self::of(events, &arrivals, seed)
     }
 
     /// One event in ten comes late, by up to five days; a few come when no window reaches them any more.
@@ -64,15 +64,15 @@ impl Stream {
             0..50 => event.time + random.random_range(0..5 * DAY),
             _ => event.time,
         });
-        let arrivals = arrivals.collect();
-        Self::of(events, arrivals, seed)
+        let arrivals: Vec<i64> = arrivals.collect();
+        Self::of(events, &arrivals, seed)
     }
 
     /// Puts labels and repeats between the events. Everything due at a time comes before an event of that time.
-    fn of(events: Vec<Event>, arrivals: Vec<i64>, seed: u64) -> Self {
+    fn of(events: Vec<Event>, arrivals: &[i64], seed: u64) -> Self {
         let mut random = Pcg64Mcg::seed_from_u64(seed + 2);
         let mut lines: Vec<(i64, u8, Line)> = Vec::new();
-        for (n, (event, arrival)) in events.iter().zip(&arrivals).enumerate() {
+        for (n, (event, arrival)) in events.iter().zip(arrivals).enumerate() {
             lines.push((*arrival, 1, Line::Event(n)));
             if random.random_ratio(1, 40) {
                 // Some at once, some much later; a label that is known by then changes nothing of it.
@@ -146,7 +146,7 @@ fn events(seed: u64) -> Vec<Event> {
             fraud: json["TX_FRAUD"] == 1,
             line: line.to_owned(),
         };
-        let tie = (events.len() % 25 == 0).then(|| {
+        let twin = (events.len() % 25 == 0).then(|| {
             let mut json = json.clone();
             // In whole cents, as all are.
             let (id, amount) = (format!("{}-tie", event.id), (event.amount * 100.0 + 125.0).round() / 100.0);
@@ -155,7 +155,7 @@ fn events(seed: u64) -> Vec<Event> {
             Event { id, amount, line: json.to_string(), ..event.clone() }
         });
         events.push(event);
-        events.extend(tie);
+        events.extend(twin);
     }
     events
 }

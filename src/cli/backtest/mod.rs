@@ -146,9 +146,9 @@ fn finish(args: &BacktestArgs, tally: &Tally) -> Result<(), Failure> {
     let figures = figures::Figures::of(tally);
     let mut out = Output::new();
     if args.json {
-        out.json(&report::json(&figures))?
+        out.json(&report::json(&figures))?;
     } else {
-        out.text(&report::text(&figures))?
+        out.text(&report::text(&figures))?;
     }
     out.finish()?;
     if args.dir.is_some() || args.config.is_some() {

@@ -30,7 +30,7 @@ pub(in crate::cli) enum Answer<'a> {
 pub(in crate::cli) struct Scored<'a> {
     /// Without what only a commit gives: `sequence` and `decided_ms` are 0.
     pub verdict: Verdict<'a>,
-    /// None where there is none; the verdict's reason then says why.
+    /// Before it is cut to what the model takes; None where there is none: the verdict's reason then says why.
     pub row: Option<&'a [f64]>,
     /// Fingerprint of (source, id), the same in every engine.
     pub identity: u64,
@@ -49,6 +49,8 @@ pub(in crate::cli) struct Engine<'b> {
     /// Whether the decoder looks for a field that is none of the model's, behind those that are.
     beside: bool,
     features: FeatureSet,
+    /// The same before they are cut to f32, for people and for training.
+    uncut: FeatureSet,
     /// Where the fields of the rules' own stand.
     places: Vec<usize>,
     /// What window features need of the events before.
@@ -83,7 +85,16 @@ impl<'b> Engine<'b> {
             None => (None, bundle.features().clone()),
         };
         let decoder = Decoder::new(rules, pointers, EVENT_BYTES_MAX, SEED);
-        Self { bundle, scorer: bundle.scorer(BATCH_EVENTS_MAX), decoder, beside: has_more, features, places, past }
+        Self {
+            bundle,
+            scorer: bundle.scorer(BATCH_EVENTS_MAX),
+            decoder,
+            beside: has_more,
+            uncut: features.uncut(),
+            features,
+            places,
+            past,
+        }
     }
 
     /// Works off the records of `body`, NDJSON, and hands out an answer for each, in their order.
@@ -91,7 +102,7 @@ impl<'b> Engine<'b> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now_us = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
         let batch = self.decoder.decode(&Form::Ndjson, body, now_us);
-        let (rows, filled) = self.fill(&batch, now_us);
+        let (uncut, rows, filled) = self.fill(&batch, now_us);
         let mut scores = vec![f64::NAN; filled.iter().filter(|filled| filled.row.is_ok()).count()];
         self.scorer.score(&rows, &mut scores);
         let width = self.bundle.features().width();
@@ -103,7 +114,8 @@ impl<'b> Engine<'b> {
                 Item::Event(event) => {
                     let Some(filled) = filled.next() else { continue };
                     let place = filled.row.as_ref().ok().copied();
-                    let row = place.and_then(|n| rows.get(n * width..(n + 1) * width));
+                    let span = place.map(|n| n * width..(n + 1) * width);
+                    let row = span.and_then(|span| Some((uncut.get(span.clone())?, rows.get(span)?)));
                     let score = place.and_then(|n| scores.get(n).copied()).filter(|score| score.is_finite());
                     self.judge((&batch, event), row, score, filled, visit)?;
                 }
@@ -112,10 +124,11 @@ impl<'b> Engine<'b> {
         Ok(())
     }
 
-    /// The rows of the events that can have one, and for each event which row that is.
-    fn fill(&mut self, batch: &EventBatch, wall_us: i64) -> (Vec<f64>, Vec<Filled>) {
+    /// The rows of the events that can have one, before they are cut to what the model takes and after, and for each
+    /// event which row that is.
+    fn fill(&mut self, batch: &EventBatch, wall_us: i64) -> (Vec<f64>, Vec<f64>, Vec<Filled>) {
         let features = &self.features;
-        let mut rows = Vec::new();
+        let (mut uncut, mut rows) = (Vec::new(), Vec::new());
         let mut filled = Vec::new();
         let mut count = 0;
         for item in &batch.items {
@@ -137,27 +150,30 @@ impl<'b> Engine<'b> {
                 features.freeze(view.as_ref(), &mut frozen);
             }
             let start = rows.len();
-            rows.resize(start + features.width(), 0.0);
-            let row = rows.get_mut(start..).unwrap_or_default();
-            let row = match features.fill(fields, &batch.text, view.as_ref(), row) {
+            uncut.resize(start + features.width(), 0.0);
+            let row = uncut.get_mut(start..).unwrap_or_default();
+            let made = self.uncut.fill(fields, &batch.text, view.as_ref(), row);
+            rows.extend_from_slice(row);
+            let row = match made.and_then(|()| features.cut(rows.get_mut(start..).unwrap_or_default())) {
                 Ok(()) => {
                     count += 1;
                     Ok(count - 1)
                 }
                 Err(unscorable) => {
                     rows.truncate(start);
+                    uncut.truncate(start);
                     Err(unscorable.to_string())
                 }
             };
             filled.push(Filled { row, counted, frozen });
         }
-        (rows, filled)
+        (uncut, rows, filled)
     }
 
     fn judge(
         &mut self,
         (batch, event): (&EventBatch, &Event),
-        row: Option<&[f64]>,
+        row: Option<(&[f64], &[f64])>,
         score: Option<f64>,
         filled: Filled,
         visit: &mut Visit<'_>,
@@ -181,7 +197,7 @@ impl<'b> Engine<'b> {
         let told = ruled.map(|ruled| ruled.reason).into_iter().chain(unscorable.as_deref());
         let mut reasons: Vec<&str> = told.chain((!counted).then_some(TOO_LATE)).collect();
         let found = match row {
-            Some(row) if ruled.is_none() && score.is_some() && bundle.wants_reasons(decision) => {
+            Some((_, row)) if ruled.is_none() && score.is_some() && bundle.wants_reasons(decision) => {
                 self.scorer.reasons(row)
             }
             _ => Reasons::default(),
@@ -201,6 +217,7 @@ impl<'b> Engine<'b> {
             decided_ms: 0,
         };
         let beside = fields.last().copied().filter(|_| self.beside).unwrap_or(Field::Missing);
+        let row = row.map(|(uncut, _)| uncut);
         visit(Answer::Scored(Scored { verdict, row, identity: event.identity, beside }))
     }
 }

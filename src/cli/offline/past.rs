@@ -103,17 +103,16 @@ impl Past {
 
     /// Takes in what became known of an event.
     pub fn label(&mut self, label: &Label) {
-        match self.known.get(&label.identity) {
-            Some(known) => drop(self.windows.label(known.sequence, known.time_us, &known.cells, label.value)),
-            None => {
-                if self.waiting.insert(label.identity, label.value).is_none() {
-                    self.waited.push_back(label.identity);
-                }
-                while self.waited.len() > WAITING_MAX {
-                    if let Some(identity) = self.waited.pop_front() {
-                        self.waiting.remove(&identity);
-                    }
-                }
+        if let Some(known) = self.known.get(&label.identity) {
+            self.windows.label(known.sequence, known.time_us, &known.cells, label.value);
+            return;
+        }
+        if self.waiting.insert(label.identity, label.value).is_none() {
+            self.waited.push_back(label.identity);
+        }
+        while self.waited.len() > WAITING_MAX {
+            if let Some(identity) = self.waited.pop_front() {
+                self.waiting.remove(&identity);
             }
         }
     }

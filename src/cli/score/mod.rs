@@ -18,6 +18,7 @@ use crate::event::IdentityRules;
 use clap::Args;
 use std::path::PathBuf;
 
+#[allow(clippy::struct_excessive_bools)] // independent switches
 #[derive(Args, Debug)]
 pub(super) struct ScoreArgs {
     /// The bundle that scores

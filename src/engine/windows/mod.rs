@@ -2,7 +2,7 @@
 //!
 //! It moves with each new event, in the order of the log, before the commit; should that fail nothing is answered any
 //! more and the process ends, so that no state is ever seen that the log does not hold. At a start it is folded from the
-//! log ([`refold`]): the same events and labels give the same numbers, bit for bit.
+//! log ([`fn@refold`]): the same events and labels give the same numbers, bit for bit.
 //!
 //! Limits: [`UNKNOWN_MAX`] labels wait for events that are not known yet; the oldest goes first, and is counted.
 
@@ -58,6 +58,8 @@ pub struct WindowFigures {
 pub(super) struct Seen {
     pub sequence: u64,
     pub time_us: i64,
+    /// Whether windows hold it.
+    counted: bool,
     cells: Vec<u64>,
 }
 
@@ -123,7 +125,9 @@ impl Windowed {
             let flying = self.in_flight.as_deref().map(|flying| (&flying.schema, &flying.rows[..], &flying.cells[..]));
             let own = (&self.schema, &self.rows[..], &self.cells[..]);
             flying.into_iter().chain([own]).for_each(|(schema, rows, cells)| refolded.absorb(schema, rows, cells));
-            self.whole_since_us = self.whole_since_us.max(refolded.whole_since_us);
+            // Where something that they want was never kept, they are whole from the next event on.
+            let both = self.whole_since_us.zip(refolded.whole_since_us);
+            self.whole_since_us = both.map(|(held, folded)| held.max(folded));
             folded.push(refolded.windows);
         }
         let schema = schema_of(plan);
@@ -200,7 +204,7 @@ impl Windowed {
             if let Some((place, row)) = place.and_then(|place| Some((place, rows.get(place).filter(|row| is_it(row))?)))
             {
                 let cells = cells.chunks(self.width()).nth(place).unwrap_or_default().to_vec();
-                return Ok(Some(Seen { sequence: row.sequence, time_us: row.time_us, cells }));
+                return Ok(Some(Seen { sequence: row.sequence, time_us: row.time_us, counted: row.counted, cells }));
             }
         }
         let stored = match (sequence, time_us) {
@@ -212,7 +216,7 @@ impl Windowed {
         let Some((row, cells)) = chunk.row(place) else { return Ok(None) };
         let mut own = Vec::with_capacity(self.width());
         refold::Mapping::default().of(self.windows.plan(), &chunk.schema, cells, &mut own);
-        Ok(Some(Seen { sequence: row.sequence, time_us: row.time_us, cells: own }))
+        Ok(Some(Seen { sequence: row.sequence, time_us: row.time_us, counted: row.counted, cells: own }))
     }
 
     /// Takes a label in, and writes what it is about into the record that is kept of it.
@@ -220,11 +224,14 @@ impl Windowed {
         match seen {
             Some(seen) => {
                 self.unknown.take(label.identity);
-                self.windows.label(seen.sequence, seen.time_us, &seen.cells, label.value);
                 label.sequence = Some(seen.sequence);
                 label.event_us = Some(seen.time_us);
-                label.schema = Some(Arc::clone(&self.schema));
-                label.cells.clone_from(&seen.cells);
+                if seen.counted {
+                    self.windows.label(seen.sequence, seen.time_us, &seen.cells, label.value);
+                    // By these it is found again at a start.
+                    label.schema = Some(Arc::clone(&self.schema));
+                    label.cells.clone_from(&seen.cells);
+                }
             }
             None if label.sequence.is_none() => {
                 self.unknown.put(label.identity, label.value);
@@ -237,7 +244,7 @@ impl Windowed {
     pub fn last(&self) -> Option<Seen> {
         let row = self.rows.last()?;
         let cells = self.cells.get(self.cells.len() - self.width()..).unwrap_or_default().to_vec();
-        Some(Seen { sequence: row.sequence, time_us: row.time_us, cells })
+        Some(Seen { sequence: row.sequence, time_us: row.time_us, counted: row.counted, cells })
     }
 
     /// Says what the budget of memory has cost, each step once.
@@ -273,6 +280,14 @@ impl Windowed {
         });
         (self.in_flight.clone(), horizon_us)
     }
+}
+
+/// Whether the store takes what these windows need of an event.
+///
+/// # Errors
+/// Says what is too much.
+pub fn check_windows(plan: &Plan) -> Result<(), StoreError> {
+    schema_of(plan).check()
 }
 
 /// What is stored of an event for these windows.

@@ -47,6 +47,15 @@ fn a_mean_is_rounded_once() {
 }
 
 #[test]
+fn what_is_left_of_a_division_decides_a_tie() {
+    // By three: 53 bits, then a half exactly, and two thirds of the lowest bit more.
+    let leading = 0x18_0000_0000_0000_i128;
+    let quotient = (leading << 73) | (1 << 72);
+    let sum = quotient + quotient / 2 + 1;
+    assert_eq!(mean(sum, 3).unwrap(), number((leading + 1) << 72), "a quotient cut off would be a tie, and go down");
+}
+
+#[test]
 fn the_greatest_numbers_fit_2_to_24_times() {
     let most = LIMIT.next_down();
     assert!(in_range(most) && !in_range(LIMIT) && !in_range(f64::NAN) && !in_range(f64::INFINITY));

@@ -30,7 +30,7 @@ fn a_bundle_holds_its_lists_and_rules() {
     assert_eq!((bundle.rules().counts(), bundle.rules().lists().len()), ((0, 2), 1));
     assert_eq!(bundle.columns().len(), 2, "what is for rules alone is no input");
     let note = "rule[0].when: AA is no feature, so the event's field of that name is read; did you mean A?";
-    assert!(bundle.notes().iter().any(|other| other == note), "{:?}", bundle.notes());
+    assert!(bundle.notes().any(|other| other == note), "{:?}", bundle.notes().collect::<Vec<_>>());
     // The feature looks up the same list.
     let (mut row, fields) = ([0.0; 2], [Field::Number(1.0), Field::Number(5_411.0), Field::Missing]);
     bundle.features().fill(&fields, "", None, &mut row).unwrap();

@@ -105,6 +105,24 @@ fn a_changed_file_is_taken_when_it_stands_still() {
     assert!(set.reload_lists().is_empty());
 }
 
+#[test]
+fn lists_never_grow_beyond_the_memory_there_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("stolen.txt");
+    fs::write(&file, "a\n").unwrap();
+    let (set, _) = rules_in(dir.path(), LIST, &["key in stolen"]);
+    set.keep_within(set.bytes() + 80);
+    replace(&file, "a\nb\nc\nd\n");
+    assert_eq!((set.reload_lists().len(), set.reload_lists().len(), set.lists()[0].len()), (0, 1, 4));
+    let many: Vec<String> = (0..100).map(|n| n.to_string()).collect();
+    replace(&file, &many.join("\n"));
+    assert!(set.reload_lists().is_empty());
+    let told = set.reload_lists();
+    let Looked::Refused(what) = &told[0].looked else { panic!("{told:?}") };
+    assert!(what.starts_with("its 100 keys need 1008 bytes of memory, expected at most "), "{what}");
+    assert_eq!(set.lists()[0].len(), 4);
+}
+
 /// A writer that does not rename: what is half there stays out of force as long as it grows.
 #[test]
 fn a_half_written_file_is_not_taken() {

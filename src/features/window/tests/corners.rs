@@ -49,6 +49,13 @@ fn ties_count_in_the_order_they_came() {
 }
 
 #[test]
+fn any_number_of_events_may_have_one_time() {
+    let all: Vec<Event> = (0..3_000).map(|_| event(5, 1.0)).collect();
+    let counts: Vec<f64> = (1..=3_000).map(f64::from).collect();
+    assert_eq!(numbers(&hour("count = true"), &all), counts);
+}
+
+#[test]
 fn an_event_without_the_value_counts_and_has_no_part_in_numbers() {
     let events = [without_amount(0), event(1, 4.0), without_amount(2), event(3, 8.0)];
     assert_eq!(numbers(&hour("count = true"), &events), [1.0, 2.0, 3.0, 4.0]);
@@ -119,7 +126,7 @@ fn a_number_and_its_digits_are_one_key_and_no_key_is_unscorable() {
 fn a_key_of_two_fields_is_told_from_another_that_reads_the_same() {
     let window = "{ count = true, key = [\"/card\", \"/shop\"], over = \"1 h\" }";
     let at = |card: u32, shop: u32| Event { card: Some(card), shop: Some(shop), ..event(0, 1.0) };
-    assert_eq!(numbers(window, &[at(1, 23), at(12, 3), at(1, 23)]), [1.0, 1.0, 2.0]);
+    assert_eq!(numbers(window, &[at(1, 23), at(12, 3), at(23, 1), at(1, 23)]), [1.0, 1.0, 1.0, 2.0]);
 }
 
 #[test]
@@ -158,6 +165,17 @@ fn labels_count_where_their_events_lie_once_and_as_corrected() {
     assert_eq!(rig.see(&event(HOUR, 1.0)), [0.0, 0.0, 1.0]);
     assert!(!rig.label(9, &event(7, 1.0), 1.0), "no such event is held");
     assert!(!rig.label(9, &Event { shop: Some(77), ..event(0, 1.0) }, 1.0));
+}
+
+#[test]
+fn a_label_that_is_no_number_in_range_is_none() {
+    let mut rig = Rig::new(&["{ label-sum = true, key = \"/card\", over = \"1 h\" }"], ROOM);
+    let event = event(0, 1.0);
+    let sequence = rig.enter(&event);
+    for (value, sum) in [(1.0, 1.0), (f64::NAN, 0.0), (0.5, 0.5), (1e300, 0.0), (-2.0, -2.0)] {
+        assert!(rig.label(sequence, &event, value));
+        assert_eq!(rig.row(&event).unwrap(), [sum], "{value}");
+    }
 }
 
 #[test]

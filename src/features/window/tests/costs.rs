@@ -68,3 +68,18 @@ fn labels_of_a_hot_key_cost_no_more() {
     assert!(most < STEPS_MAX, "{most}");
     assert_eq!(rig.row(events.last().unwrap()).unwrap(), [1.0]);
 }
+
+#[test]
+fn one_event_dated_far_ahead_makes_no_other_dearer() {
+    let mut rig = Rig::new(&WINDOWS, ROOM);
+    let at = |n: i64| Event { shop: Some((n % 97) as u32), ..event(n * 10 * SECOND, 5.0) };
+    for n in 0..50_000 {
+        rig.enter(&at(n));
+    }
+    let ahead = Event { time: START + 30_000 * DAY, ..at(0) };
+    assert!(rig.windows.admit(ahead.time, START));
+    let cells = rig.cells(&ahead);
+    rig.windows.insert(0, ahead.time, &cells);
+    let (most, mean) = steps(&mut rig, |n| at(50_000 + n));
+    assert!(most < STEPS_MAX && mean < STEPS_MAX / 3, "{most} at most, {mean} on average");
+}

@@ -130,3 +130,16 @@ fn labels_take_memory_that_is_counted_and_given_back() {
     assert_eq!(rig.windows.stats().labels, 0);
     assert!(rig.windows.stats().bytes < 8_000, "{:?}", rig.windows.stats());
 }
+
+#[test]
+fn values_that_were_seen_once_do_not_pile_up() {
+    let windows = ["{ distinct = \"/shop\", key = \"/card\", over = \"1 h\" }"];
+    let mut rig = Rig::new(&windows, Limits { lateness_us: Some(0), ..ROOM });
+    let mut see = |n: i64| {
+        rig.see(&Event { shop: Some(n as u32), ..event(n * SECOND, 1.0) });
+        rig.windows.stats().bytes
+    };
+    let begun = (0..8_000).map(&mut see).max().unwrap();
+    let later = (8_000..40_000).map(&mut see).max().unwrap();
+    assert!(later <= begun / 20 * 21, "{later} against {begun}");
+}
