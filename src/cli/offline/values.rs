@@ -7,8 +7,6 @@ use crate::features::{ColumnKind, FeatureSet};
 pub(in crate::cli) enum Value {
     /// NaN where it is missing.
     Number(f64),
-    /// The same, cut to what an f32 can be.
-    Short(f64),
     /// None for a text that the model does not know, or none.
     Text(Option<String>),
 }
@@ -18,8 +16,8 @@ pub(in crate::cli) fn values<'a>(features: &'a FeatureSet, row: &'a [f64]) -> im
     features.names().iter().zip(features.kinds()).zip(row).map(|((name, kind), value)| {
         let value = match kind {
             ColumnKind::Text(texts) => Value::Text(texts.text(*value).map(str::to_owned)),
-            ColumnKind::F32 => Value::Short(*value),
-            ColumnKind::F64 | ColumnKind::I64 => Value::Number(*value),
+            // Before it is cut to what the model takes.
+            ColumnKind::F32 | ColumnKind::F64 | ColumnKind::I64 => Value::Number(*value),
         };
         (name.as_str(), value)
     })

@@ -9,7 +9,7 @@ use crate::{
     features::FeatureSet,
     ingest::{Problem, ProblemKind},
     model::Bundle,
-    verdict::{write_json, write_json_string, write_number},
+    verdict::{write_json, write_json_string},
 };
 use std::io::Write;
 
@@ -92,7 +92,6 @@ pub(super) fn write_features(features: &FeatureSet, row: Option<&[f64]>, out: &m
         match value {
             Value::Text(Some(text)) => write_json_string(&text, out),
             Value::Text(None) => out.extend_from_slice(b"null"),
-            Value::Short(number) => write_number(number, out),
             Value::Number(number) => write_double(number, out),
         }
     }

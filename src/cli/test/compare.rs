@@ -46,7 +46,7 @@ pub(super) fn scored(expect: &Expect, scored: &Scored<'_>, features: &FeatureSet
     for (name, wanted) in &expect.features {
         let found = scored.row.and_then(|row| values(features, row).find(|(other, _)| other == name));
         let holds = match (wanted, &found) {
-            (Wanted::Number(near), Some((_, Value::Number(found) | Value::Short(found)))) => near.holds(*found),
+            (Wanted::Number(near), Some((_, Value::Number(found)))) => near.holds(*found),
             (Wanted::Text(text), Some((_, Value::Text(found)))) => found.as_deref() == Some(text),
             _ => false,
         };
@@ -56,7 +56,7 @@ pub(super) fn scored(expect: &Expect, scored: &Scored<'_>, features: &FeatureSet
                 Wanted::Text(text) => format!("{text:?}"),
             };
             let found = match found {
-                Some((_, Value::Number(found) | Value::Short(found))) => number(found),
+                Some((_, Value::Number(found))) => number(found),
                 Some((_, Value::Text(Some(text)))) => format!("{text:?}"),
                 Some((_, Value::Text(None))) => "a text that the model does not know".to_owned(),
                 None => "no row".to_owned(),
