@@ -40,7 +40,7 @@ pub use lineup::Lineup;
 pub use models::Shares;
 pub use progress::Progress;
 pub use shadow::{Shadow, WINDOW_ROWS};
-pub use windows::{Refolded, UNKNOWN_MAX, WindowFigures, check_windows, refold};
+pub use windows::{Refolded, WindowFigures, check_windows, refold};
 pub use worker::{Engine, Failure, Parts};
 
 /// Events of one commit.

@@ -4,7 +4,7 @@ use super::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX, past::Past};
 use crate::{
     cli::Failure,
     event::{BadRecord, Decoder, Event, EventBatch, Field, Form, IdentityRules, Item, Label, Pointer},
-    features::{FeatureSet, union},
+    features::{FeatureSet, TOO_LATE, union},
     model::{Bundle, Reasons, Scorer},
     rules::EventFacts,
     verdict::Verdict,
@@ -64,9 +64,6 @@ struct Filled {
     counted: bool,
     frozen: Vec<f64>,
 }
-
-/// The reason of a verdict whose event came too late for the windows.
-const TOO_LATE: &str = "too late: not counted in windows";
 
 impl<'b> Engine<'b> {
     pub fn new(bundle: &'b Bundle, rules: IdentityRules) -> Self {

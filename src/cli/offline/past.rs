@@ -6,7 +6,7 @@
 use super::engine::SEED;
 use crate::{
     event::{Event, Field, Label, Pointer},
-    features::{CellReader, FeatureSet, Limits, Plan, View, Windows},
+    features::{CellReader, FeatureSet, Limits, Plan, View, Waiting, Windows},
     model::Bundle,
 };
 use std::{
@@ -16,8 +16,6 @@ use std::{
 
 /// Memory of the windows offline: as much as there is.
 const BYTES_MAX: usize = 1 << 40;
-/// Most labels that wait for their events; the oldest go first.
-const WAITING_MAX: usize = 1 << 16;
 
 /// The windows, and where the events are that a label can still be of.
 pub(super) struct Past {
@@ -28,9 +26,7 @@ pub(super) struct Past {
     /// Oldest arrival first.
     order: VecDeque<(i64, u64)>,
     /// Labels that wait for their events.
-    waiting: HashMap<u64, f64>,
-    /// In the order in which they came; what no longer waits may stand here still.
-    waited: VecDeque<u64>,
+    waiting: Waiting,
     next: u64,
     cells: Vec<u64>,
     time_us: i64,
@@ -53,8 +49,7 @@ impl Past {
             windows: Windows::new(plan, Limits { bytes: BYTES_MAX, lateness_us: None }),
             known: HashMap::new(),
             order: VecDeque::new(),
-            waiting: HashMap::new(),
-            waited: VecDeque::new(),
+            waiting: Waiting::default(),
             next: 1,
             cells: Vec::new(),
             time_us: 0,
@@ -77,7 +72,7 @@ impl Past {
         let counted = self.windows.admit(time_us, wall_us);
         if counted {
             self.windows.insert(sequence, time_us, &self.cells);
-            if let Some(value) = self.waiting.remove(&identity) {
+            if let Some(value) = self.waiting.take(identity) {
                 self.windows.label(sequence, time_us, &self.cells, value);
             }
             self.known.insert(identity, Known { sequence, time_us, cells: self.cells.as_slice().into() });
@@ -107,13 +102,6 @@ impl Past {
             self.windows.label(known.sequence, known.time_us, &known.cells, label.value);
             return;
         }
-        if self.waiting.insert(label.identity, label.value).is_none() {
-            self.waited.push_back(label.identity);
-        }
-        while self.waited.len() > WAITING_MAX {
-            if let Some(identity) = self.waited.pop_front() {
-                self.waiting.remove(&identity);
-            }
-        }
+        self.waiting.put(label.identity, label.value);
     }
 }

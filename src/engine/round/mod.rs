@@ -267,6 +267,7 @@ impl Round {
         }
         let first = self.builder.next_sequence();
         let room = self.store.room();
+        let wall_us = told::wall_ms().saturating_mul(1000);
         let start = pending.outcomes.len();
         for item in start..pending.submission.batch.items.len() {
             if self.fresh.len() >= WAVE_EVENTS_MAX || self.bytes >= ROUND_BYTES_MAX {
@@ -307,7 +308,7 @@ impl Round {
                         Room::Yes => {
                             let sequence = first + self.fresh.len() as u64;
                             self.index.insert(event.identity, sequence);
-                            self.add_row(batch, item, event, sequence);
+                            self.add_row(batch, item, event, (sequence, wall_us));
                             pending.fresh = true;
                             Outcome::Verdict { sequence, replayed: false }
                         }

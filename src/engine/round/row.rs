@@ -1,22 +1,25 @@
 //! A new event's row, with what the windows say at its place in the log, and the scores of a wave's rows.
 
 use super::{Fresh, Round};
-use crate::engine::told;
-use crate::engine::windows::Windowed;
+use crate::engine::windows::{Taken, Windowed};
 use crate::event::{Event, EventBatch};
+use crate::features::TOO_LATE;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The reason of a verdict whose event came too late for the windows.
-const TOO_LATE: &str = "too late: not counted in windows";
-
 impl Round {
-    /// Takes a new event in: into the windows first, so that its row holds what they say with it.
-    pub(super) fn add_row(&mut self, batch: &EventBatch, item: usize, event: &Event, sequence: u64) {
+    /// Takes a new event in: into the windows first, so that its row holds what they say with it. `at`: its sequence and
+    /// the wall clock, microseconds since 1970.
+    pub(super) fn add_row(&mut self, batch: &EventBatch, item: usize, event: &Event, at: (u64, i64)) {
         let fields = batch.fields_of(event, self.models.fields());
-        let mut note = None;
+        let (mut note, mut panicked) = (None, false);
         if let Some(windowed) = &mut self.windowed {
-            let at = (sequence, told::wall_ms().saturating_mul(1000));
-            let taken = windowed.observe(at, event, (fields, &batch.text), self.models.reading());
+            let reading = self.models.reading();
+            let taken = catch_unwind(AssertUnwindSafe(|| windowed.observe(at, event, (fields, &batch.text), reading)));
+            let taken = taken.unwrap_or_else(|_| {
+                windowed.pass_over(at.0, event);
+                panicked = true;
+                Taken { counted: false, label: None }
+            });
             note = (!taken.counted).then_some(TOO_LATE);
             if let Some(value) = taken.label {
                 self.found_label(batch, event, value);
@@ -37,6 +40,7 @@ impl Round {
             shadow.add(fields, &batch.text, view.as_ref());
         }
         let unscorable = match filled {
+            Ok(_) if panicked => Some(self.panicked("windows", batch, item)),
             Ok(filled) => filled.err(),
             Err(_) => Some(self.panicked("features", batch, item)),
         };

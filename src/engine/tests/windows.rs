@@ -4,6 +4,8 @@
 #![allow(clippy::float_cmp)] // whole numbers, bit for bit
 
 use super::*;
+use crate::engine::windows::Windowed;
+use crate::event::Item;
 use crate::features::Limits;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -246,6 +248,47 @@ fn rules_compare_what_the_windows_held_at_the_events_own_place() {
     });
     let of = |decision: &str, reason: &str| (decision.to_owned(), reason.to_owned());
     assert_eq!(found, [of("look", "shop"), of("allow", ""), of("block", "velocity"), of("block", "velocity")]);
+    rig.engine.close().unwrap();
+}
+
+/// The round that is being committed has the columns of the windows before: read by those of now, a label would go to
+/// whatever key stands in that place.
+#[test]
+fn a_label_finds_its_event_while_that_is_committed_and_the_windows_are_others_already() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = usual(dir.path());
+    let rig = open(dir.path(), Arc::clone(&first));
+    let batch = rig.decoder.decode(&Form::Ndjson, Bytes::from(at(1, 0.0, 1, 0)), 0);
+    let Item::Event(event) = batch.items[0] else { panic!("{:?}", batch.items) };
+    let fields = batch.fields_of(&event, first.pointers().len());
+    let plan = first.plan().unwrap();
+    let mut windowed = Windowed::new(refold(&rig.store, plan, LIMITS).unwrap(), 7);
+    windowed.observe((1, event.time_us), &event, (fields, &batch.text), &plan.reading(first.pointers()));
+    windowed.seal();
+    // The shop comes first here, and the card not at all.
+    let next = bundle(dir.path(), "next", &[(RISK, 1.0)], "");
+    let mut windowed = windowed.arranged(next.plan().unwrap(), Vec::new(), &rig.store).unwrap();
+    let seen = windowed.find(&rig.store, Some(1), (event.identity, None)).unwrap();
+    let mut label = crate::store::Label {
+        source: "pos".to_owned(),
+        id: "1".to_owned(),
+        key: None,
+        identity: event.identity,
+        sequence: Some(1),
+        event_us: None,
+        time_us: 0,
+        value: 1.0,
+        log_ms: 0,
+        schema: None,
+        cells: Vec::new(),
+    };
+    windowed.label(seen.as_ref(), &mut label);
+    assert_eq!(windowed.figures().stats.labels, 1, "the shop's windows have it");
+    // What could not be taken in stands in the log all the same, and counts nowhere.
+    windowed.pass_over(2, &event);
+    let (observed, _) = windowed.seal();
+    let observed = observed.unwrap();
+    assert_eq!((observed.rows.len(), observed.rows[0].counted, observed.cells.len()), (1, false, 1));
     rig.engine.close().unwrap();
 }
 

@@ -4,20 +4,17 @@
 //! more and the process ends, so that no state is ever seen that the log does not hold. At a start it is folded from the
 //! log ([`fn@refold`]): the same events and labels give the same numbers, bit for bit.
 //!
-//! Limits: [`UNKNOWN_MAX`] labels wait for events that are not known yet; the oldest goes first, and is counted.
+//! Limits: [`crate::features::WAITING_MAX`] labels wait for events that are not known yet; the oldest goes first, and is counted.
 
 mod refold;
-mod unknown;
 
 pub use refold::{Refolded, refold};
-pub use unknown::UNKNOWN_MAX;
 
 use crate::event::{Event, Field};
-use crate::features::{CellKind, CellReader, Plan, Stats, View, Windows};
+use crate::features::{CellKind, CellReader, Plan, Stats, View, Waiting, Windows};
 use crate::notice;
 use crate::store::{self, Observation, Observed, Schema, Store, StoreError};
 use std::sync::Arc;
-use unknown::Unknown;
 
 /// Windows, the events of the round in hand, and labels that wait for theirs.
 pub(super) struct Windowed {
@@ -29,7 +26,7 @@ pub(super) struct Windowed {
     cells: Vec<u64>,
     /// Of the round that is being committed: not in the store yet.
     in_flight: Option<Arc<Observed>>,
-    unknown: Unknown,
+    unknown: Waiting,
     /// Time of the first event that all columns are known of.
     whole_since_us: Option<i64>,
     /// Events that were older than the longest window.
@@ -168,6 +165,18 @@ impl Windowed {
         Taken { counted, label }
     }
 
+    /// Notes an event that could not be taken in, which is a bug: windows do not hold it, also after a restart.
+    pub fn pass_over(&mut self, sequence: u64, event: &Event) {
+        let Event { time_us, identity, .. } = *event;
+        if self.rows.last().is_some_and(|row| row.sequence == sequence) {
+            self.rows.pop();
+        }
+        self.cells.resize(self.rows.len() * self.width(), 0);
+        let plan = Arc::clone(self.plan());
+        self.cells.extend(plan.columns().iter().map(|column| column.kind.missing()));
+        self.rows.push(Observation { sequence, time_us, identity, counted: false });
+    }
+
     /// What the windows say at the event that was taken in last.
     pub fn view(&self) -> Option<View<'_>> {
         let row = self.rows.last()?;
@@ -193,8 +202,8 @@ impl Windowed {
             Some(sequence) => row.sequence == sequence,
             None => row.identity == identity && Some(row.time_us) == time_us,
         };
-        let flying = self.in_flight.as_ref().map_or((&[][..], &[][..]), |flying| (&flying.rows, &flying.cells));
-        for (rows, cells) in [(self.rows.as_slice(), self.cells.as_slice()), flying] {
+        let flying = self.in_flight.as_deref().map(|flying| (&flying.schema, &flying.rows[..], &flying.cells[..]));
+        for (schema, rows, cells) in [(&self.schema, &self.rows[..], &self.cells[..])].into_iter().chain(flying) {
             // Sequences follow each other: no search where the event is known by its own.
             let first = rows.first().map_or(0, |row| row.sequence);
             let place = match sequence {
@@ -203,8 +212,8 @@ impl Windowed {
             };
             if let Some((place, row)) = place.and_then(|place| Some((place, rows.get(place).filter(|row| is_it(row))?)))
             {
-                let cells = cells.chunks(self.width()).nth(place).unwrap_or_default().to_vec();
-                return Ok(Some(Seen { sequence: row.sequence, time_us: row.time_us, counted: row.counted, cells }));
+                let cells = cells.chunks(schema.columns.len().max(1)).nth(place).unwrap_or_default();
+                return Ok(Some(self.seen(row, schema, cells)));
             }
         }
         let stored = match (sequence, time_us) {
@@ -214,9 +223,14 @@ impl Windowed {
         };
         let Some((chunk, place)) = stored else { return Ok(None) };
         let Some((row, cells)) = chunk.row(place) else { return Ok(None) };
-        let mut own = Vec::with_capacity(self.width());
-        refold::Mapping::default().of(self.windows.plan(), &chunk.schema, cells, &mut own);
-        Ok(Some(Seen { sequence: row.sequence, time_us: row.time_us, counted: row.counted, cells: own }))
+        Ok(Some(self.seen(row, &chunk.schema, cells)))
+    }
+
+    /// An event whose cells may be in the columns of other windows: of a model before.
+    fn seen(&self, row: &Observation, schema: &Arc<Schema>, stored: &[u64]) -> Seen {
+        let mut cells = Vec::with_capacity(self.width());
+        refold::Mapping::default().of(self.windows.plan(), schema, stored, &mut cells);
+        Seen { sequence: row.sequence, time_us: row.time_us, counted: row.counted, cells }
     }
 
     /// Takes a label in, and writes what it is about into the record that is kept of it.

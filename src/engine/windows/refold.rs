@@ -1,7 +1,6 @@
 //! The windows' state out of the log: at a start, and for windows that a new model brings.
 
-use super::unknown::Unknown;
-use crate::features::{CellKind, Limits, Plan, Windows};
+use crate::features::{CellKind, Limits, Plan, Waiting, Windows};
 use crate::store::{self, Observation, ObservationChunk, Schema, Store, StoreError};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use std::sync::Arc;
 /// What the log gave.
 pub struct Refolded {
     pub(super) windows: Windows,
-    pub(super) unknown: Unknown,
+    pub(super) unknown: Waiting,
     /// The sequence after the last event in it.
     pub(super) next: u64,
     /// Where to read on in the labels.
@@ -29,7 +28,7 @@ pub fn refold(store: &Store, plan: &Arc<Plan>, limits: Limits) -> Result<Refolde
     let windows = Windows::new(Arc::clone(plan), limits);
     let mut folded = Refolded {
         windows,
-        unknown: Unknown::default(),
+        unknown: Waiting::default(),
         next: 0,
         next_label: 0,
         whole_since_us: None,
@@ -145,11 +144,7 @@ impl Mapping {
         self.look(plan, schema);
         cells.clear();
         cells.extend(self.places.iter().zip(plan.columns()).map(|(place, column)| {
-            let missing = match column.kind {
-                CellKind::Hash => 0,
-                CellKind::Number => f64::NAN.to_bits(),
-            };
-            place.and_then(|place| stored.get(place)).copied().unwrap_or(missing)
+            place.and_then(|place| stored.get(place)).copied().unwrap_or(column.kind.missing())
         }));
     }
 }

@@ -74,6 +74,7 @@ mod state;
 mod track;
 mod tree;
 mod view;
+mod waiting;
 mod wide;
 mod work;
 
@@ -81,6 +82,7 @@ pub use cells::CellReader;
 pub use plan::{CellKind, Column, Plan};
 pub use state::{Limits, Stats, Windows};
 pub use view::View;
+pub use waiting::{WAITING_MAX, Waiting};
 
 pub(super) use query::Query;
 pub(super) use read::read_query;
@@ -92,6 +94,9 @@ const KEYS_MAX: usize = 4;
 const FILTER_VALUES_MAX: usize = 256;
 /// Most streams of entries of one bundle: keys with their filters and resolutions.
 pub const STREAMS_MAX: usize = 64;
+
+/// The reason of a verdict whose event came too late for every window.
+pub const TOO_LATE: &str = "too late: not counted in windows";
 
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,17 @@ pub enum CellKind {
     Number,
 }
 
+impl CellKind {
+    /// The cell of what is missing.
+    #[must_use]
+    pub fn missing(self) -> u64 {
+        match self {
+            Self::Hash => 0,
+            Self::Number => f64::NAN.to_bits(),
+        }
+    }
+}
+
 /// One cell that windows need of each event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
