@@ -102,7 +102,8 @@ fn consumers_killed_at_random_leave_the_table_equal_to_the_set_of_events() {
         setting.flush();
         if random.random_ratio(3, 4) {
             let before = counted(&setting.database);
-            let moved = || (counted(&setting.database) > before || before >= u64::from((kill + 1) * SHARE)).then_some(());
+            let moved =
+                || (counted(&setting.database) > before || before >= u64::from((kill + 1) * SHARE)).then_some(());
             poll(WATCHDOG, moved).unwrap_or_else(|| panic!("nothing comes after {before}\n{}", log()));
         }
         std::thread::park_timeout(Duration::from_millis(random.random_range(0..40)));
@@ -112,7 +113,9 @@ fn consumers_killed_at_random_leave_the_table_equal_to_the_set_of_events() {
     }
     let all = kills * SHARE;
     await_counted(&setting.database, u64::from(all), log);
-    members.map(Consumer::stop);
+    for member in members {
+        member.stop();
+    }
     entered((0..all).map(verdict)).check(&setting.database);
     let (new, known) = (0..2).map(|n| places[n].told()).fold((0, 0), |sum, told| (sum.0 + told.0, sum.1 + told.1));
     println!("{kills} kills, {all} verdicts: told of {new} new and of {known} repeats cut off");
@@ -142,7 +145,7 @@ fn what_is_no_verdict_is_set_aside_once_and_the_rest_flow_on() {
     let consumer = Consumer::spawn(&place);
     await_counted(&setting.database, good.len() as u64 + 1, || place.log());
     consumer.stop();
-    entered(good.into_iter().chain([line(91, "the last")])).check(&setting.database);
+    entered(good.iter().cloned().chain([line(91, "the last")])).check(&setting.database);
     let aside = setting.database.psql("SELECT encode(record, 'hex') FROM rejected WHERE reason <> ''");
     let mut aside: Vec<&str> = aside.split('\n').collect();
     let mut expected: Vec<String> = bad.iter().map(|record| hex(record.unwrap_or_default())).collect();

@@ -64,7 +64,14 @@ impl Progress {
 /// Mostly after some rows have come through since it came back, a random number of them, and then at a random moment; one
 /// time in four at once, wherever it then is. None is killed much more often than the one killed least, so that all of
 /// them are under fire to the end.
-pub fn kill(victim: usize, kills: u64, progress: &Progress, mut random: Pcg64Mcg, mut strike: impl FnMut(), log: impl Fn() -> String) {
+pub fn kill(
+    victim: usize,
+    kills: u64,
+    progress: &Progress,
+    mut random: Pcg64Mcg,
+    mut strike: impl FnMut(),
+    log: impl Fn() -> String,
+) {
     let _alarm = Alarm(progress);
     while progress.goes_on(kills) {
         let work = if random.random_ratio(1, 4) { 0 } else { random.random_range(1..=WORK_MAX) };

@@ -21,6 +21,7 @@ mod example;
 mod killers;
 mod load;
 mod proof;
+#[allow(dead_code)] // shared with the tests of the sink
 #[path = "../kafka/reader.rs"]
 mod reader;
 mod sql;

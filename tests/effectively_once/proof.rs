@@ -39,14 +39,15 @@ fn site(broker: &Broker) -> Site {
 }
 
 #[test]
-fn after_random_kills_of_daemon_broker_consumer_and_database_the_table_holds_each_event_once_and_the_balances_are_right() {
+fn after_random_kills_of_daemon_broker_consumer_and_database_the_table_holds_each_event_once_and_the_balances_are_right()
+ {
     let kills = from_env("VERDICTD_TEST_END_TO_END_KILLS", 50);
     // After a crash the old registration must expire before the broker may come back.
     let properties = ["broker.session.timeout.ms=1000", "broker.heartbeat.interval.ms=200"].map(str::to_owned);
     let Some(database) = database() else { return };
     let Some(mut broker) = Broker::start(Setup { properties: properties.to_vec(), ..Setup::default() }) else { return };
     broker.create_topic("verdicts", 4, &[]);
-    let (seed, mut random) = random(8);
+    let (seed, _) = random(8);
     let begun = Instant::now();
     let site = site(&broker);
     let place = Place {
@@ -104,10 +105,22 @@ fn after_random_kills_of_daemon_broker_consumer_and_database_the_table_holds_eac
             database.up();
         };
         let killers = [
-            scope.spawn({ let random = part(0); move || kill(0, kills, progress, random, strike_daemon, log) }),
-            scope.spawn({ let random = part(1); move || kill(1, kills, progress, random, strike_broker, log) }),
-            scope.spawn({ let random = part(2); move || kill(2, kills, progress, random, strike_consumer, log) }),
-            scope.spawn({ let random = part(3); move || kill(3, kills, progress, random, strike_database, log) }),
+            scope.spawn({
+                let random = part(0);
+                move || kill(0, kills, progress, random, strike_daemon, log)
+            }),
+            scope.spawn({
+                let random = part(1);
+                move || kill(1, kills, progress, random, strike_broker, log)
+            }),
+            scope.spawn({
+                let random = part(2);
+                move || kill(2, kills, progress, random, strike_consumer, log)
+            }),
+            scope.spawn({
+                let random = part(3);
+                move || kill(3, kills, progress, random, strike_database, log)
+            }),
         ];
         let ended = killers.into_iter().chain(senders).map(thread::ScopedJoinHandle::join);
         let ended = ended.collect::<Vec<_>>().into_iter().all(|end| end.is_ok());
@@ -127,8 +140,14 @@ fn after_random_kills_of_daemon_broker_consumer_and_database_the_table_holds_eac
     assert!(repeats <= IN_FLIGHT * usize::try_from(by_victim[0] + by_victim[1]).unwrap(), "{repeats} repeats");
     let seconds = begun.elapsed().as_secs();
     let (_, cut_off) = place.told();
-    println!("{events} events in {seconds} s, each one row; killed: {}", VICTIMS.iter().zip(by_victim).map(|(who, n)| format!("{who} {n}")).collect::<Vec<_>>().join(", "));
-    println!("  came again to the daemon  {:>8}  each got its first answer ({} requests were cut off)", answers.again, answers.retries);
+    println!(
+        "{events} events in {seconds} s, each one row; killed: {}",
+        VICTIMS.iter().zip(by_victim).map(|(who, n)| format!("{who} {n}")).collect::<Vec<_>>().join(", ")
+    );
+    println!(
+        "  came again to the daemon  {:>8}  each got its first answer ({} requests were cut off)",
+        answers.again, answers.retries
+    );
     println!("  came again in the topic   {repeats:>8}  of {} records", in_topic.len());
     println!("  came again to the table   {cut_off:>8}  at least, each cut off by its key");
     assert!(by_victim.iter().all(|n| *n >= kills), "{by_victim:?}");

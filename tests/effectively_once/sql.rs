@@ -69,7 +69,16 @@ fn each_line_of_a_file_sink_is_taken_word_for_word() {
     let Some(database) = database() else { return };
     let site = Site::new();
     let daemon = Daemon::start(&site);
-    let ids = ["plain", "quote \" and \\ backslash \\n", "line\nend\ttab", "\\u0000 in words", "ÄÖ 漢字 🦀", "'; --", "a\0b", "\\."];
+    let ids = [
+        "plain",
+        "quote \" and \\ backslash \\n",
+        "line\nend\ttab",
+        "\\u0000 in words",
+        "ÄÖ 漢字 🦀",
+        "'; --",
+        "a\0b",
+        "\\.",
+    ];
     let event = |id: &str| format!("{}\n", serde_json::json!({"id": id, "key": id, "amount": 500}));
     let answer = daemon.client().post(NDJSON, ids.map(event).concat()).expect("an answer");
     assert_eq!(answer.status, 200);
