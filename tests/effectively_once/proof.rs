@@ -4,7 +4,7 @@ use super::books::{Books, quarters};
 use super::example::{Consumer, Place, await_counted, database};
 use super::killers::{Alarm, Progress, VICTIMS, kill};
 use super::load::{self, Answers};
-use super::reader::{check, read_all};
+use super::reader::{Seen, check, read_all};
 use super::support::bundle;
 use super::support::daemon::Daemon;
 use super::support::kafka::{Broker, Setup};
@@ -13,7 +13,7 @@ use super::support::site::Site;
 use super::support::{from_env, random};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
@@ -130,12 +130,19 @@ fn after_random_kills_of_daemon_broker_consumer_and_database_the_table_holds_eac
     let database = database.into_inner().unwrap();
     let answers = answers.into_inner().unwrap();
     let events = answers.begun();
-    await_counted(&database, u64::from(events), log);
+    await_counted(&database, u64::from(events), || {
+        let in_topic: BTreeSet<u32> = read_all(&bootstrap, "verdicts").iter().map(Seen::id).collect();
+        let rows = database.psql("SELECT id FROM verdicts");
+        let in_table: BTreeSet<u32> = rows.lines().map(|id| id.parse().expect("a number")).collect();
+        let missing = |there: &BTreeSet<u32>| (0..events).filter(|id| !there.contains(id)).collect::<Vec<_>>();
+        let of_topic = missing(&in_topic);
+        format!("not in the topic: {of_topic:?}\nnot in the table: {:?}\n{}", missing(&in_table), log())
+    });
     consumer.stop();
     assert!(daemon.expect("a daemon that is up").stop().success());
     settled(&database, &answers);
-    let in_topic = read_all(&bootstrap, "verdicts");
-    let repeats = check(&in_topic, 0..events);
+    let records = read_all(&bootstrap, "verdicts");
+    let repeats = check(&records, 0..events);
     let by_victim = progress.kills();
     assert!(repeats <= IN_FLIGHT * usize::try_from(by_victim[0] + by_victim[1]).unwrap(), "{repeats} repeats");
     let seconds = begun.elapsed().as_secs();
@@ -148,7 +155,7 @@ fn after_random_kills_of_daemon_broker_consumer_and_database_the_table_holds_eac
         "  came again to the daemon  {:>8}  each got its first answer ({} requests were cut off)",
         answers.again, answers.retries
     );
-    println!("  came again in the topic   {repeats:>8}  of {} records", in_topic.len());
+    println!("  came again in the topic   {repeats:>8}  of {} records", records.len());
     println!("  came again to the table   {cut_off:>8}  at least, each cut off by its key");
     assert!(by_victim.iter().all(|n| *n >= kills), "{by_victim:?}");
     assert!(repeats > 0 && cut_off > 0, "no repeat came, so that nothing was tried");
