@@ -24,4 +24,5 @@ mod proof;
 #[allow(dead_code)] // shared with the tests of the sink
 #[path = "../kafka/reader.rs"]
 mod reader;
+mod scene;
 mod sql;
