@@ -15,7 +15,8 @@ pub fn show(way: Way) {
     let database = Postgres::start(Setup::default()).expect("PostgreSQL");
     let broker = broker();
     let arrivals = reader::start(&broker, Some(&database));
-    let _running = Box::new(way, "a", &broker).start();
+    let carrier = Box::new(way, "a", &broker);
+    let _running = carrier.start();
     let begun = Instant::now();
     let load = Rate::start(&broker, RATE);
     let mut came = Vec::new();

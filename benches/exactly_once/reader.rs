@@ -44,7 +44,8 @@ pub fn start(broker: &Broker, database: Option<&Postgres>) -> Receiver<Vec<Arriv
             while batch.len() < BATCH_RECORDS_MAX
                 && let Some(record) = consumer.poll(patience)
             {
-                let record = record.expect("a record");
+                // Of the broker's end, as a rule.
+                let Ok(record) = record else { break };
                 let verdict = record.payload().expect("a verdict");
                 batch.push(arrived(std::str::from_utf8(verdict).expect("text")));
                 lines.push(|out| {

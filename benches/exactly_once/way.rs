@@ -94,12 +94,15 @@ impl Box {
 impl Running {
     /// SIGKILL, of the second way with a transaction open; returns when it is gone.
     pub fn kill(self) {
-        if let Self::Carrier(_, open) = &self {
-            while open.try_recv().is_ok() {}
-            open.recv().expect("a transaction that is opened");
-            // Its first records are on their way to the broker, and it is not over yet.
-            std::thread::sleep(Duration::from_millis(30));
+        match self {
+            Self::Daemon(daemon) => daemon.kill(),
+            Self::Carrier(child, open) => {
+                while open.try_recv().is_ok() {}
+                open.recv().expect("a transaction that is opened");
+                // Its first records are on their way to the broker, and it is not over yet.
+                std::thread::sleep(Duration::from_millis(30));
+                drop(child);
+            }
         }
-        drop(self);
     }
 }
