@@ -77,8 +77,7 @@ impl Consumer {
     pub fn spawn(place: &Place) -> Self {
         let open = || File::options().create(true).append(true).open(place.log_file()).expect("a log");
         let mut command = Command::new(PYTHON);
-        let group = format!("books-of-{}", place.topic);
-        command.arg(file("consumer.py")).args([&place.brokers, &place.topic, &group, &place.member]);
+        command.arg(file("consumer.py")).args([&place.brokers, &place.topic, &place.group(), &place.member]);
         command.arg(&place.database).stdin(Stdio::null()).stdout(open()).stderr(open());
         Self { child: Guarded::spawn(&mut command) }
     }
@@ -104,6 +103,10 @@ impl Consumer {
 }
 
 impl Place {
+    pub fn group(&self) -> String {
+        format!("books-of-{}", self.topic)
+    }
+
     fn log_file(&self) -> PathBuf {
         self.folder.join(format!("{}.log", self.member))
     }

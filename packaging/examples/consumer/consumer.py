@@ -84,8 +84,8 @@ while running:
     batch = [record for record in batch if not record.error()]
     if batch:
         new = take(batch)
-        # Named one by one: without that a commit that waits for its broker takes along what is in hand by then and not
-        # yet written. Lost on the way, it costs repeats, which are cut off.
+        # Named one by one: otherwise the client commits whatever it has handed over by the time it gets round to it, the
+        # next batch too, which is not written yet. Lost on the way, a commit costs repeats, which are cut off.
         ends = {(record.topic(), record.partition()): record.offset() + 1 for record in batch}
         consumer.commit(offsets=[TopicPartition(*place, end) for place, end in ends.items()], asynchronous=True)
         print(f"{new} new, {len(batch) - new} known", flush=True)
