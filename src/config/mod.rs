@@ -32,6 +32,7 @@ mod place;
 mod problem;
 mod quarantine;
 mod reference;
+mod replay;
 mod root;
 mod schema;
 mod section;
@@ -69,6 +70,7 @@ pub use place::KeyPlaces;
 pub use problem::{Problem, Problems};
 pub use quarantine::Quarantine;
 pub use reference::reference;
+pub use replay::Replay;
 pub use schema::{NAME_BYTES_MAX, TABLES};
 pub use sink::{Compression, Encoding, FileSink, KafkaSink, MqttSink, SINK_TYPES, Sink, SinkKind, Start};
 pub use size::{Size, SizeError};
@@ -103,6 +105,7 @@ pub struct Config {
     pub sinks: Vec<Sink>,
     pub log: Log,
     pub quarantine: Quarantine,
+    pub replay: Replay,
 }
 
 /// A config with where each value came from.

@@ -5,7 +5,7 @@
 //! ```text
 //!  0  3  magic  F5 76 64
 //!  3  1  kind   'L' log chunk, 'O' source offset, 'C' sink cursor, 'Q' quarantine part, 'M' meta,
-//!              'X' observations, 'D' labels, 'B' labels of a store up to format 2
+//!              'X' observations, 'D' labels, 'B' labels of a store up to format 2, 'E' kept events
 //!  4  1  version of this layout and of the body's: 1
 //!  5  1  flags  bit 0: the body is an lz4 block after its raw length (u16)
 //!  6  2  length of what follows the header, bytes
@@ -43,6 +43,7 @@ pub enum Kind {
     Label,
     /// Of a store up to format 2.
     OldLabel,
+    Kept,
 }
 
 impl Kind {
@@ -56,11 +57,12 @@ impl Kind {
             Self::Observation => b'X',
             Self::Label => b'D',
             Self::OldLabel => b'B',
+            Self::Kept => b'E',
         }
     }
 
     fn of(tag: u8) -> Option<Self> {
-        const ALL: [Kind; 8] = [
+        const ALL: [Kind; 9] = [
             Kind::Log,
             Kind::Offset,
             Kind::Cursor,
@@ -69,6 +71,7 @@ impl Kind {
             Kind::Observation,
             Kind::Label,
             Kind::OldLabel,
+            Kind::Kept,
         ];
         ALL.into_iter().find(|kind| kind.tag() == tag)
     }

@@ -8,6 +8,7 @@ use super::chunk::Chunk;
 use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::history;
+use super::kept_log::{self, KeptEvents};
 use super::keys;
 use super::label::{Label, LabelChunk};
 use super::layout::{self, Layout};
@@ -52,6 +53,8 @@ pub struct Report {
     pub labels: u64,
     /// Those of them whose event is not known yet.
     pub labels_pending: u64,
+    /// Events kept for a replay.
+    pub kept_events: u64,
     /// Observations kept for the windows.
     pub observations: u64,
     /// Least event time in the oldest chunk of them, microseconds since 1970.
@@ -215,6 +218,12 @@ impl Inspector {
         Ok(())
     }
 
+    /// The events kept for a replay, ascending. To be used while the inspector lives.
+    #[must_use]
+    pub fn kept(&self) -> KeptEvents {
+        KeptEvents::of(self.medium.as_ref())
+    }
+
     /// Which model was in use when, ascending.
     ///
     /// # Errors
@@ -257,9 +266,16 @@ impl Inspector {
     ) -> Result<(), StoreError> {
         let mut known = None;
         let mut next_observation = None;
-        for family in
-            [keys::CURSOR, keys::LOG, keys::META, keys::OFFSET, keys::QUARANTINE, keys::LABEL, keys::OBSERVATION]
-        {
+        for family in [
+            keys::CURSOR,
+            keys::LOG,
+            keys::META,
+            keys::OFFSET,
+            keys::QUARANTINE,
+            keys::LABEL,
+            keys::OBSERVATION,
+            keys::KEPT,
+        ] {
             for entry in medium.scan(family, &[family]) {
                 let (key, value) = entry?;
                 report.live_bytes += value.len() as u64;
@@ -341,6 +357,10 @@ fn check_value(
             report.observations += chunk.rows.len() as u64;
             let earliest = chunk.rows.iter().map(|row| row.time_us).min();
             report.observations_from_us = report.observations_from_us.or(earliest);
+            true
+        }),
+        Some(&keys::KEPT) => kept_log::decode(key, value).is_some_and(|events| {
+            report.kept_events += events.len() as u64;
             true
         }),
         _ => body(Kind::Meta).is_some_and(|body| match state::meta_name(&body) {

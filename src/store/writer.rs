@@ -7,6 +7,7 @@ use super::disk::Room;
 use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::history::History;
+use super::kept_log::KeptLog;
 use super::keys;
 use super::label_log::LabelLog;
 use super::medium::Batch;
@@ -50,6 +51,7 @@ pub struct Writer {
     pub(crate) quarantine_budget: u64,
     pub(crate) labels: LabelLog,
     pub(crate) observations: ObservationLog,
+    pub(crate) kept: KeptLog,
     /// The watermark of the windows, as far as it was told.
     pub(crate) newest_us: Option<i64>,
     pub(crate) history: History,
@@ -125,6 +127,7 @@ impl Writer {
         }
         let quarantine = self.quarantine(commit, &mut pending);
         self.observe(commit, &mut pending);
+        self.keep_events(commit, &mut pending);
         self.label(commit, &mut pending)?;
         for used in &commit.models {
             let noted = self.history.note(used, self.commit);
@@ -181,6 +184,7 @@ impl Writer {
             expected = chunk.next();
         }
         self.check_kept(commit, expected)?;
+        self.check_kept_events(commit, expected)?;
         for (name, offset) in &commit.offsets {
             for (what, bytes, limit) in
                 [("source name", name.len(), keys::NAME_BYTES_MAX), ("source offset", offset.len(), OFFSET_BYTES_MAX)]
@@ -276,6 +280,7 @@ impl Writer {
         let is_over = self.trim(delivered.min(merging.unwrap_or(u64::MAX)), most, pending)?;
         let floor_ms = self.clock.now_ms().saturating_sub(self.window.length_ms());
         self.forget(floor_ms, most, pending);
+        self.forget_events(most, pending);
         if is_over && delivered >= self.state.next {
             self.cut_observations(most, pending);
         }
