@@ -45,7 +45,13 @@ impl Keys {
 
     #[must_use]
     pub fn get(&self, key: u64) -> Option<&Track> {
-        self.tracks.get(*self.places.get(&key)? as usize)
+        self.tracks.get(self.place(key)?)
+    }
+
+    /// Where a key's track stands, until keys go.
+    #[must_use]
+    pub fn place(&self, key: u64) -> Option<usize> {
+        self.places.get(&key).map(|at| *at as usize)
     }
 
     #[must_use]

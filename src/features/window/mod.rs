@@ -75,6 +75,7 @@ mod track;
 mod tree;
 mod view;
 mod waiting;
+mod warm;
 mod wide;
 mod work;
 

@@ -8,6 +8,7 @@ use super::plan::{Plan, Stream};
 use super::pressure::Losses;
 use super::track::Track;
 use super::view::View;
+use super::warm::Coming;
 use std::sync::Arc;
 
 /// Keys of each stream that an event sweeps.
@@ -58,6 +59,9 @@ pub struct Windows {
     pub(super) floor_us: i64,
     pub(super) losses: Losses,
     row: Vec<u64>,
+    /// Events to come that were warmed for.
+    pub(super) warmed: usize,
+    pub(super) coming: Vec<Coming>,
 }
 
 impl Windows {
@@ -75,6 +79,8 @@ impl Windows {
             floor_us: i64::MIN,
             losses: Losses::default(),
             row: Vec::new(),
+            warmed: 0,
+            coming: Vec::new(),
         }
     }
 
@@ -121,6 +127,7 @@ impl Windows {
     /// Enters an event that was admitted. `cells`: one a column of the plan. Events come in the order of their
     /// sequences, which is that of ties.
     pub fn insert(&mut self, _sequence: u64, time_us: i64, cells: &[u64]) {
+        self.warm_one(time_us, cells);
         let (doubted_us, whole_from) = (self.clock.doubted_us(), self.whole_from());
         for (stream, keys) in self.plan.streams().iter().zip(&mut self.keys) {
             let cutoff = whole_from.saturating_sub(stream.span_us);

@@ -132,7 +132,7 @@ impl Memo<'_> {
         let summary = &self.summary;
         let count = Layout::count(summary);
         match reads {
-            Reads::Sum(n) => Some(fixed::number(layout.sum(summary, n))),
+            Reads::Sum(n) => Some(fixed::number(layout.total(summary, n))),
             Reads::Mean(n) => layout.mean(summary, n),
             Reads::Least(n) => layout.least(summary, n),
             Reads::Most(n) => layout.most(summary, n),
