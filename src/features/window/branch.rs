@@ -222,13 +222,12 @@ impl Branch {
         lasts.cast_unsigned() ^ sums ^ leaves as u64
     }
 
-    /// Reads what is needed to cut a window there.
+    /// Reads the leaf in which a window is cut there; of a key of many entries, which is near as it is, nothing.
     #[must_use]
     pub fn read_at(&self, time_us: i64) -> u64 {
         match self.children.get(self.first_after(time_us)) {
             Some(Node::Leaf(leaf)) => leaf.read(),
-            Some(Node::Branch(branch)) => branch.read_at(time_us),
-            None => 0,
+            _ => 0,
         }
     }
 
@@ -381,6 +380,25 @@ impl Branch {
         }
     }
 
+    /// Adds the sums of the rows not after `until`.
+    pub fn sum_until(&self, until: i64, shape: Shape<'_>, sums: &mut [u64]) {
+        let at = self.first_after(until);
+        match self.children.get(at) {
+            Some(Node::Branch(branch)) => branch.sum_until(until, shape, sums),
+            Some(Node::Leaf(leaf)) => {
+                let end = leaf.until(until);
+                // Of a leaf that counts for the most part, what does not is less work.
+                if end * 2 > leaf.len() {
+                    self.add_between(None, at + 1, shape, sums);
+                    return leaf.sum(end..leaf.len(), Way::Out, shape, sums);
+                }
+                leaf.sum(0..end, Way::In, shape, sums);
+            }
+            None => {}
+        }
+        self.add_between(None, at, shape, sums);
+    }
+
     pub fn fold(&self, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64]) {
         // In these two the window begins and ends; all between them is in it.
         let (first, last) = (self.first_after(after), self.first_after(until));
@@ -395,15 +413,7 @@ impl Branch {
     fn fold_child(&self, at: usize, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64]) {
         let Some(child) = self.children.get(at) else { return };
         let Node::Leaf(leaf) = child else { return child.fold(after, until, shape, summary) };
-        let range = leaf.until(after)..leaf.until(until);
-        // Of a leaf that is in it for the most part, what is not in it is less work.
-        if range.len() * 2 <= leaf.len() || shape.layout.has_extremes() {
-            leaf.sum(range, Way::In, shape, summary);
-        } else {
-            self.add_between(at.checked_sub(1), at + 1, shape, summary);
-            leaf.sum(0..range.start, Way::Out, shape, summary);
-            leaf.sum(range.end..leaf.len(), Way::Out, shape, summary);
-        }
+        leaf.fold(after, until, shape, summary);
     }
 
     pub fn change(

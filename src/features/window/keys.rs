@@ -67,23 +67,20 @@ impl Keys {
         Held { bytes, ..self.held }
     }
 
-    /// Works on a key's track, which is made where there is none and `make` says so.
-    pub fn with<T>(&mut self, key: u64, make: bool, stream: &Stream, work: impl FnOnce(&mut Track) -> T) -> Option<T> {
-        let at = match self.places.get(&key) {
-            Some(at) => *at as usize,
-            None if make => {
-                let at = self.tracks.len();
-                // 2^32 keys are more than any memory holds.
-                self.places.insert(key, u32::try_from(at).ok()?);
-                if at == self.tracks.capacity() {
-                    self.tracks.reserve_exact((at / 4).max(4));
-                }
-                self.tracks.push(Track::new(key, stream));
-                at
-            }
-            None => return None,
-        };
-        let track = self.tracks.get_mut(at)?;
+    /// Makes a place for a key that has none. None: there are 2^32 keys, more than any memory holds.
+    pub fn make(&mut self, key: u64, stream: &Stream) -> Option<usize> {
+        let at = self.tracks.len();
+        self.places.insert(key, u32::try_from(at).ok()?);
+        if at == self.tracks.capacity() {
+            self.tracks.reserve_exact((at / 4).max(4));
+        }
+        self.tracks.push(Track::new(key, stream));
+        Some(at)
+    }
+
+    /// Works on the track at a place; None where there is none.
+    pub fn with<T>(&mut self, place: usize, stream: &Stream, work: impl FnOnce(&mut Track) -> T) -> Option<T> {
+        let track = self.tracks.get_mut(place)?;
         let before = track.held(stream);
         let out = work(track);
         let after = track.held(stream);

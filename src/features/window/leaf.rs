@@ -46,11 +46,6 @@ impl Rows {
 
 impl Leaf {
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    #[must_use]
     pub fn len(&self) -> usize {
         usize::from(self.len)
     }
@@ -96,7 +91,7 @@ impl Leaf {
         if self.last().is_none_or(|last| last <= time_us) {
             return self.len();
         }
-        if time_us < 0 && !self.in_micros {
+        if self.first().is_none_or(|first| first > time_us) {
             return 0;
         }
         let times = self.words.get(..Self::time_words(self.len(), self.in_micros)).unwrap_or_default();
@@ -255,6 +250,14 @@ impl Leaf {
     #[must_use]
     pub fn due(&self) -> Option<i64> {
         self.time(self.len().checked_sub(1)? / 2)
+    }
+
+    /// Reads the words that the next entry in order goes beside.
+    #[must_use]
+    pub fn read_end(&self, width: usize) -> u64 {
+        let time = self.words.get(Self::time_words(self.len(), self.in_micros));
+        let row = self.words.get(self.begin() + self.len() * width);
+        time.map_or(0, |word| *word) ^ row.map_or(0, |word| *word)
     }
 
     /// Reads a word of each of its lines.

@@ -84,6 +84,7 @@ pub use plan::{CellKind, Column, Plan};
 pub use state::{Limits, Stats, Windows};
 pub use view::View;
 pub use waiting::{WAITING_MAX, Waiting};
+pub use warm::Ahead;
 
 pub(super) use query::Query;
 pub(super) use read::read_query;

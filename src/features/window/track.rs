@@ -5,7 +5,7 @@ use super::layout::Layout;
 use super::leaf::{ALLOCATION, Rows};
 use super::plan::Stream;
 use super::query::SECOND_US;
-use super::tree::{Fix, Shape, Tree};
+use super::tree::{Edge, Fix, Shape, Tree};
 
 /// Panes of a coarse key are at least this part of the shortest window, so that most of a window is still told apart.
 const FINEST_PART: i64 = 256;
@@ -100,11 +100,17 @@ impl Track {
         self.due.cast_unsigned()
     }
 
+    /// Reads where the next entry in order goes.
+    #[must_use]
+    pub fn read_end(&self) -> u64 {
+        self.entries.read_end(1)
+    }
+
     /// Reads the lines of its last entries, and where others are.
     #[must_use]
-    pub fn read_ends(&self) -> u64 {
+    pub fn read_tail(&self) -> u64 {
         let beside = self.beside.as_ref().map_or(0, |beside| beside.labels.len() as u64);
-        self.entries.read_ends() ^ beside
+        self.entries.read_tail() ^ beside
     }
 
     /// Reads the lines of the highest branch.
@@ -181,9 +187,9 @@ impl Track {
         Ends { after: self.pane(after), until: self.pane(until) }
     }
 
-    /// Adds what is in the window to a summary.
-    pub fn fold(&self, ends: Ends, layout: &Layout, summary: &mut [u64]) {
-        self.entries.fold(ends.after, ends.until, self.shape(layout), summary);
+    /// Adds what is in the window to a summary. `edge`: of this key, or new.
+    pub fn fold(&self, ends: Ends, layout: &Layout, summary: &mut [u64], edge: &mut Edge) {
+        self.entries.fold_on(ends.after, ends.until, self.shape(layout), summary, edge);
     }
 
     /// Whether a window's summary tells how many different values it holds.

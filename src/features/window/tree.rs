@@ -7,7 +7,7 @@
 //! leaves; a full leaf is cut where a late row goes.
 
 use super::branch::{Branch, Entry, Node, insert_in_leaf};
-use super::layout::Layout;
+use super::layout::{Layout, Way};
 use super::leaf::{Leaf, Rows};
 
 /// Most rows of a leaf.
@@ -73,6 +73,28 @@ impl<'a> Shape<'a> {
     }
 }
 
+/// The sums of the branches' rows up to a time: where one window begins, a shorter one with the same end began to be
+/// added to.
+#[derive(Debug, Default)]
+pub struct Edge {
+    time_us: Option<i64>,
+    sums: Vec<u64>,
+}
+
+impl Edge {
+    /// Makes it that of another tree.
+    pub fn reset(&mut self) {
+        self.time_us = None;
+    }
+
+    fn go_to(&mut self, time_us: i64, root: &Root, shape: Shape<'_>) {
+        if self.time_us.replace(time_us) != Some(time_us) {
+            shape.layout.prepare(&mut self.sums);
+            root.branch.sum_until(time_us, shape, &mut self.sums);
+        }
+    }
+}
+
 impl Root {
     /// Puts a root above two branches.
     fn grow(&mut self, right: Option<Branch>, shape: Shape<'_>) {
@@ -130,15 +152,30 @@ impl Tree {
         root.grow(split, shape);
     }
 
-    /// Adds the rows after `after` and not after `until` to a summary.
-    pub fn fold(&self, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64]) {
+    /// Adds the rows after `after` and not after `until` to a summary. `edge`: of this tree, or new.
+    pub fn fold_on(&self, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64], edge: &mut Edge) {
         if after >= until {
             return;
         }
-        if let Some(root) = self.root.as_ref().filter(|_| self.tail.first().is_some_and(|first| first > after)) {
-            root.branch.fold(after, until, shape, summary);
+        let Some(tail) = self.tail.first() else { return };
+        if let Some(root) = self.root.as_ref().filter(|_| tail > after) {
+            if shape.layout.has_extremes() {
+                root.branch.fold(after, until, shape, summary);
+            } else {
+                edge.go_to(until, root, shape);
+                shape.layout.sum(summary, &edge.sums, Way::In);
+                edge.go_to(after, root, shape);
+                shape.layout.sum(summary, &edge.sums, Way::Out);
+            }
         }
-        self.tail.fold(after, until, shape, summary);
+        if tail <= until {
+            self.tail.fold(after, until, shape, summary);
+        }
+    }
+
+    /// The same, with a new edge.
+    pub fn fold(&self, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64]) {
+        self.fold_on(after, until, shape, summary, &mut Edge::default());
     }
 
     #[must_use]
@@ -146,10 +183,16 @@ impl Tree {
         self.root.is_some()
     }
 
-    /// Reads the lines of its last rows, and of its root.
+    /// Reads where the next row in order goes, and the root.
     #[must_use]
-    pub fn read_ends(&self) -> u64 {
-        self.tail.read() ^ self.root.as_ref().map_or(0, |root| root.rows as u64 ^ root.branch.read_itself())
+    pub fn read_end(&self, width: usize) -> u64 {
+        self.tail.read_end(width) ^ self.root.as_ref().map_or(0, |root| root.rows as u64)
+    }
+
+    /// Reads the lines of its last rows, and where its highest branch has its own.
+    #[must_use]
+    pub fn read_tail(&self) -> u64 {
+        self.tail.read() ^ self.root.as_ref().map_or(0, |root| root.branch.read_itself())
     }
 
     /// Reads the lines of its highest branch.

@@ -6,6 +6,7 @@ use super::plan::Stream;
 use super::query::Query;
 use super::state::Windows;
 use super::track::{Ends, Track, seconds};
+use super::tree::Edge;
 use std::cell::RefCell;
 
 /// The windows as one event sees them.
@@ -25,6 +26,7 @@ struct Memo<'a> {
     /// The window that `summary` is of.
     ends: Option<Ends>,
     summary: Vec<u64>,
+    edge: Edge,
     label_summary: Vec<u64>,
 }
 
@@ -49,6 +51,7 @@ impl<'a> View<'a> {
             track: None,
             ends: None,
             summary: Vec::new(),
+            edge: Edge::default(),
             label_summary: Vec::new(),
         });
         Self { windows, time_us, cells, memo }
@@ -70,6 +73,7 @@ impl<'a> View<'a> {
         let mut memo = self.memo.borrow_mut();
         if memo.stream != Some(place.stream) {
             (memo.stream, memo.ends) = (Some(place.stream), None);
+            memo.edge.reset();
             memo.track = self.windows.find(place.stream, key);
         }
         let Some(track) = memo.track else { return of_nothing(place.reads) };
@@ -127,7 +131,7 @@ impl Memo<'_> {
                 ends
             }
         };
-        track.fold(missing, layout, &mut self.summary);
+        track.fold(missing, layout, &mut self.summary, &mut self.edge);
         self.ends = Some(ends);
         let summary = &self.summary;
         let count = Layout::count(summary);
