@@ -66,6 +66,7 @@ mod keys;
 mod lasts;
 mod layout;
 mod leaf;
+mod places;
 mod plan;
 mod pressure;
 mod query;

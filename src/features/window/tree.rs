@@ -131,7 +131,10 @@ impl Tree {
 
     /// Puts a row behind all that are not later.
     pub fn insert(&mut self, time_us: i64, row: &[u64], shape: Shape<'_>) {
-        if let Some(root) = self.root.as_mut().filter(|_| self.tail.first().is_some_and(|first| first > time_us))
+        // In order it goes behind the tail, of which no other line is looked at.
+        let tail = &self.tail;
+        let is_late = tail.last() > Some(time_us) && tail.first() > Some(time_us);
+        if let Some(root) = self.root.as_mut().filter(|_| is_late)
             && root.branch.last().is_some_and(|last| last > time_us)
         {
             root.rows += 1;

@@ -71,7 +71,7 @@ impl Windows {
     fn find_all<'a, 'b>(&'a self, events: impl Iterator<Item = (&'b i64, &'b [u64])>, coming: &mut Vec<Coming<'a>>) {
         for (time_us, cells) in events {
             for (stream, keys) in self.plan().streams().iter().zip(&self.keys) {
-                let track = stream.key_of(cells).and_then(|key| keys.get(key));
+                let track = stream.key_of(cells).and_then(|key| keys.likely(key));
                 coming.extend(track.map(|track| Coming { stream, track, time_us: *time_us }));
             }
         }
