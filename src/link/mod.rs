@@ -4,8 +4,9 @@
 mod backoff;
 pub mod kafka;
 pub mod mqtt;
+pub mod postgres;
 mod state;
-mod tls;
+pub mod tls;
 
 pub use backoff::{Backoff, RETRY_DELAY_MAX, RETRY_DELAY_MIN};
 pub use state::{LinkState, Trouble};
