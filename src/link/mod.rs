@@ -2,10 +2,12 @@
 //! users see it, the waits between tries, what a client needs for TLS.
 
 mod backoff;
+mod connect;
+pub mod http;
 pub mod kafka;
 pub mod mqtt;
 mod state;
-mod tls;
+pub mod tls;
 
 pub use backoff::{Backoff, RETRY_DELAY_MAX, RETRY_DELAY_MIN};
 pub use state::{LinkState, Trouble};

@@ -275,7 +275,7 @@ impl Connection {
     }
 
     fn broken(&self, error: io::Error) -> MqttError {
-        match super::tls::of_tls(&error) {
+        match crate::link::tls::refused_later(&error) {
             Some(reason) => MqttError::Tls { address: self.address.clone(), reason },
             None => MqttError::Io(error),
         }

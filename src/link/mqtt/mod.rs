@@ -26,7 +26,6 @@ mod packet;
 mod publish;
 mod reason;
 mod stream;
-mod tls;
 
 #[cfg(test)]
 mod tests;

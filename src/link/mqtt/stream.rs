@@ -1,6 +1,7 @@
 //! The byte stream under a connection.
 
-use super::{ClientOptions, MqttError, tls};
+use super::{ClientOptions, MqttError};
+use crate::link::tls::{self, TlsError};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -28,8 +29,8 @@ impl Stream {
                     if !broker.tls {
                         return Ok(Self::Tcp(stream));
                     }
-                    let shown = broker.to_string();
-                    return tls::connect(&options.tls, &broker.host, &shown, stream).await.map(Self::Tls);
+                    let failed = |error| of_tls(error, broker.to_string());
+                    return tls::connect(&options.tls, &broker.host, stream).await.map(Self::Tls).map_err(failed);
                 }
                 Err(source) => last = Some(MqttError::Connect { address: address.to_string(), source }),
             }
@@ -42,6 +43,15 @@ impl Stream {
             Self::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
             Self::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
+    }
+}
+
+fn of_tls(error: TlsError, address: String) -> MqttError {
+    match error {
+        TlsError::File { what, path, reason } => MqttError::TlsFile { what, path, reason },
+        TlsError::Refused(reason) => MqttError::Tls { address, reason },
+        TlsError::Closed => MqttError::Closed,
+        TlsError::Io(error) => MqttError::Io(error),
     }
 }
 
