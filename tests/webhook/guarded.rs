@@ -43,7 +43,7 @@ fn what_nobody_knows_the_outcome_of_is_uncertain_and_is_not_sent_again_and_the_r
     assert_eq!(shown["delivered"], 8);
     assert!(shown["guarded"]["oldest"].is_string());
     assert_eq!(daemon.metric("verdictd_sink_uncertain{sink=\"hook\"}"), Some(4.0));
-    assert_eq!(daemon.log().matches("[call-uncertain]").count(), 4, "{}", daemon.log());
+    assert_eq!(daemon.log().matches("\"call-uncertain\"").count(), 4, "{}", daemon.log());
     assert!(daemon.status()["warnings"].to_string().contains("4 calls are uncertain"));
     let calls = listed(&site);
     let of = |n: usize| calls[n]["id"].as_str().unwrap();
@@ -147,7 +147,7 @@ fn the_days_calls_are_counted_over_restarts() {
         daemon = Daemon::start(&site);
     }
     await_sink(&daemon, "used up", |sink| sink["guarded"]["held-by"] == "calls-per-day");
-    assert!(daemon.log().contains("[calls-used-up]"));
+    assert!(daemon.log().contains("\"calls-used-up\""));
     assert!(daemon.stop().success());
     site.set("sinks.hook.calls-per-day", "8");
     let daemon = Daemon::start(&site);
@@ -180,7 +180,7 @@ fn the_receiver_is_asked_about_what_is_uncertain() {
     await_sink(&daemon, "asked", |sink| sink["guarded"]["uncertain"] == 1 && sink["guarded"]["to-resend"] == 0);
     assert_eq!(receiver.ids(), ["0", "1", "2", "3", "4", "2"]);
     assert_eq!(listed(&site)[0]["id"], "3");
-    assert_eq!(daemon.log().matches("[call-settled]").count(), 2);
+    assert_eq!(daemon.log().matches("\"call-settled\"").count(), 2);
 }
 
 /// A stop waits for the answer to the call that is under way, and makes no further one.
@@ -199,7 +199,7 @@ fn a_stop_in_the_midst_of_a_call_leaves_nothing_uncertain() {
     send(&daemon, 0..5);
     arrivals.recv_timeout(WATCHDOG).expect("a call");
     daemon.signal(rustix::process::Signal::TERM);
-    let stopping = || daemon.log().contains("[stopping]").then_some(());
+    let stopping = || daemon.log().contains("\"stopping\"").then_some(());
     poll(WATCHDOG, stopping).expect("it stops");
     drop(go);
     let mut daemon = daemon;

@@ -239,12 +239,12 @@ impl<'a> Caller<'a> {
             _ => None,
         };
         let event_id = entry.as_ref().and_then(|entry| entry.id.clone());
+        if outcome == Outcome::Delivered {
+            self.status.add_delivered(1);
+        }
         self.desk.end(sequence, outcome, &text, entry).await?;
         match outcome {
-            Outcome::Delivered => {
-                self.status.add_delivered(1);
-                self.works();
-            }
+            Outcome::Delivered => self.works(),
             Outcome::Refused => {
                 self.status.poisoned(sequence, event_id.as_deref(), &text);
                 self.works();
