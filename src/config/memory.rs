@@ -4,7 +4,7 @@
 //! that the window can hold. Where the rest is under [`INDEX_EVENTS_MIN`] events the config is refused.
 
 use super::{Config, HttpSink, KafkaSink, MqttSink, SinkKind, Size, SourceKind};
-use crate::store::INDEX_HEAD_BYTES;
+use crate::store::{INDEX_HEAD_BYTES, kept_list_bytes};
 use std::fmt;
 
 /// Code, stacks, the runtime, the allocator's slack and TLS: measured on an idle daemon, rounded up.
@@ -74,6 +74,8 @@ pub struct MemoryPlan {
     pub forward: u64,
     /// Clients of brokers: what they queue and have in flight.
     pub clients: u64,
+    /// The list of the events kept for a replay.
+    pub replay: u64,
     /// The dedup index: the rest.
     pub index: u64,
 }
@@ -127,6 +129,7 @@ impl MemoryPlan {
             cache: (budget / 16).max(4 << 20),
             forward: FORWARD_BYTES.saturating_mul(sinks),
             clients: clients(config),
+            replay: config.replay.keep.map_or(0, |_| kept_list_bytes(config.replay.disk.bytes())),
             index: 0,
         };
         let taken = plan.parts().iter().fold(0u64, |sum, (_, bytes, _)| sum.saturating_add(*bytes));
@@ -189,6 +192,7 @@ impl MemoryPlan {
             ("cache", self.cache, "the store's".to_owned()),
             ("forward", self.forward, "lines on their way to sinks".to_owned()),
             ("clients", self.clients, "of brokers: what they fetch ahead and have in flight".to_owned()),
+            ("replay", self.replay, "the list of the events kept".to_owned()),
             ("index", self.index, format!("dedup: {} events at {INDEX_BYTES_AN_EVENT} bytes", self.index_events())),
         ]
     }

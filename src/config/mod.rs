@@ -33,6 +33,7 @@ mod problem;
 mod quarantine;
 mod rate;
 mod reference;
+mod replay;
 mod root;
 mod schema;
 mod section;
@@ -73,6 +74,7 @@ pub use problem::{Problem, Problems};
 pub use quarantine::Quarantine;
 pub use rate::{Rate, RateError};
 pub use reference::reference;
+pub use replay::Replay;
 pub use schema::{NAME_BYTES_MAX, TABLES};
 pub use sink::{
     Compression, Encoding, FileSink, GuardedSink, HttpSink, KafkaSink, MqttSink, SINK_TYPES, Sink, SinkKind, Start,
@@ -110,6 +112,7 @@ pub struct Config {
     pub sinks: Vec<Sink>,
     pub log: Log,
     pub quarantine: Quarantine,
+    pub replay: Replay,
 }
 
 /// A config with where each value came from.

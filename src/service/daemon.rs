@@ -13,7 +13,7 @@ use super::build::{BuildError, Built, build_to_start, lineup, window_limits};
 use super::models;
 use super::notify::Opening;
 use super::tasks;
-use crate::config::{Config, WhenFull};
+use crate::config::{Config, Period, WhenFull};
 use crate::engine::{Courier, Delivery, Engine, Failure, Parts, Refolded, refold};
 use crate::features::{self, Plan};
 use crate::ingest::{Limits, ListenError};
@@ -151,6 +151,7 @@ async fn serve_until_stopped(start: Start<'_>, opened: Opened) -> Result<(), Dae
         lineup: Arc::clone(&lineup),
         courier: Some(courier()),
         keep_payload: config.quarantine.payload,
+        keep_events: config.replay.keep.is_some(),
         refolded,
     };
     let engine = Arc::new(Engine::start(parts).map_err(DaemonError::Threads)?);
@@ -203,6 +204,7 @@ fn store_options(config: &Config, built: &Built) -> store::Options {
         window: config.dedup.window.duration(),
         index_bytes: built.memory.index,
         disk_bytes: config.limits.disk.bytes(),
+        keeping: store::Keeping { time: config.replay.keep.map(Period::duration), bytes: config.replay.disk.bytes() },
         when_full: match config.dedup.when_full {
             WhenFull::Shorten => store::WhenFull::Shorten,
             WhenFull::Refuse => store::WhenFull::Refuse,

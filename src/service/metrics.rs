@@ -121,6 +121,10 @@ impl Snapshot {
         add("memory_bytes", "Memory in use: the whole process (resident), and parts of it", false, parts.to_vec());
         let single = |value: f64| vec![(Vec::new(), value)];
         add("memory_budget_bytes", "limits.memory", false, single(number(now.memory.budget)));
+        add("kept_events", "Events kept for a replay", false, single(number(stats.kept_events)));
+        add("kept_bytes", "Bytes of the events kept for a replay", false, single(number(stats.kept_bytes)));
+        let passed_over = single(number(stats.kept_passed_over));
+        add("kept_passed_over", "Events too long to be kept for a replay", true, passed_over);
         add("store_bytes", "Bytes in use in state-dir", false, single(number(stats.disk_bytes)));
         add("store_budget_bytes", "limits.disk", false, single(number(stats.disk_budget_bytes)));
         #[allow(clippy::cast_precision_loss)]

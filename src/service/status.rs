@@ -78,6 +78,11 @@ pub fn status(view: &View) -> Value {
             "set-aside": stats.set_aside,
             "lost": stats.lost,
         },
+        "replay": {
+            "events": stats.kept_events,
+            "bytes": stats.kept_bytes,
+            "passed-over": stats.kept_passed_over,
+        },
         "quarantine": {
             "events": stats.quarantine_entries,
             "bytes": stats.quarantine_bytes,

@@ -19,6 +19,8 @@ pub struct Commit {
     pub labels: Vec<Label>,
     /// What the windows need of the events of this very commit.
     pub observed: Option<Arc<Observed>>,
+    /// Events of this very commit as they are kept for a replay.
+    pub kept: Option<Kept>,
     /// Event time at and before which no window needs anything any more: observations whose watermark it has passed, and
     /// labels of events before it, may go; with the greatest number all of them. None: it stands where it was told last,
     /// and where it was not told since the start nothing that a window may need goes.
@@ -49,6 +51,49 @@ impl Commit {
             && self.cases.is_empty()
             && self.calls.is_empty()
             && self.models.is_empty()
+    }
+}
+
+/// Lines of events, each under the sequence of its verdict.
+#[derive(Clone, Debug, Default)]
+pub struct Kept {
+    /// Sequence and the end of its line in `bytes`.
+    rows: Vec<(u64, usize)>,
+    bytes: Vec<u8>,
+    /// Events whose line is longer than what is kept of one.
+    pub(crate) passed_over: u64,
+}
+
+impl Kept {
+    /// Adds a line; sequences ascend. One longer than [`super::LINE_BYTES_MAX`] is passed over and
+    /// counted.
+    pub fn push(&mut self, sequence: u64, line: &[u8]) {
+        if line.len() > super::LINE_BYTES_MAX {
+            self.passed_over += 1;
+        } else {
+            self.bytes.extend_from_slice(line);
+            self.rows.push((sequence, self.bytes.len()));
+        }
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.passed_over == 0
+    }
+
+    /// Bytes of the lines.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Sequences and lines, ascending.
+    pub fn lines(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let starts = std::iter::once(0).chain(self.rows.iter().map(|row| row.1));
+        self.rows
+            .iter()
+            .zip(starts)
+            .map(|((sequence, end), start)| (*sequence, self.bytes.get(start..*end).unwrap_or_default()))
     }
 }
 

@@ -9,6 +9,7 @@ use super::chunk::Chunk;
 use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::history;
+use super::kept_log::{self, KeptEvents};
 use super::keys;
 use super::label::{Label, LabelChunk};
 use super::layout::{self, Layout};
@@ -55,6 +56,8 @@ pub struct Report {
     pub labels: u64,
     /// Those of them whose event is not known yet.
     pub labels_pending: u64,
+    /// Events kept for a replay.
+    pub kept_events: u64,
     /// Observations kept for the windows.
     pub observations: u64,
     /// Least event time in the oldest chunk of them, microseconds since 1970.
@@ -227,6 +230,12 @@ impl Inspector {
         Ok(())
     }
 
+    /// The events kept for a replay, ascending. To be used while the inspector lives.
+    #[must_use]
+    pub fn kept(&self) -> KeptEvents {
+        KeptEvents::of(self.medium.as_ref())
+    }
+
     /// Which model was in use when, ascending.
     ///
     /// # Errors
@@ -278,6 +287,7 @@ impl Inspector {
             keys::QUARANTINE,
             keys::LABEL,
             keys::OBSERVATION,
+            keys::KEPT,
         ] {
             for entry in medium.scan(family, &[family]) {
                 let (key, value) = entry?;
@@ -364,6 +374,10 @@ fn check_value(
             report.observations += chunk.rows.len() as u64;
             let earliest = chunk.rows.iter().map(|row| row.time_us).min();
             report.observations_from_us = report.observations_from_us.or(earliest);
+            true
+        }),
+        Some(&keys::KEPT) => kept_log::decode(key, value).is_some_and(|events| {
+            report.kept_events += events.len() as u64;
             true
         }),
         _ => body(Kind::Meta).is_some_and(|body| match state::meta_name(&body) {

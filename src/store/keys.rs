@@ -10,6 +10,7 @@
 //! v <first sequence, u64 BE>            log chunk (verdicts)
 //! w <first number, u64 BE>              label chunk
 //! x <first sequence, u64 BE>            observations
+//! y <first sequence, u64 BE>            events kept for a replay
 //! ```
 //!
 //! The log engine keeps up to 16 neighbours in a page and rewrites the page after ten changes to it. The small
@@ -25,6 +26,7 @@ pub const FILLER: u8 = b'p';
 pub const QUARANTINE: u8 = b'q';
 pub const LABEL: u8 = b'w';
 pub const OBSERVATION: u8 = b'x';
+pub const KEPT: u8 = b'y';
 
 /// Fillers: enough that the page of the small values splits off and is never merged again.
 pub const FILLERS: u8 = 32;
@@ -65,6 +67,12 @@ pub fn case(sink: &str, sequence: u64) -> Vec<u8> {
 pub fn case_of(key: &[u8]) -> Option<(&str, u64)> {
     let (name, sequence) = key.strip_prefix(&[CASE])?.split_last_chunk::<8>()?;
     Some((std::str::from_utf8(name.strip_suffix(&[0])?).ok()?, u64::from_be_bytes(*sequence)))
+}
+
+pub fn kept(first: u64) -> [u8; 9] {
+    let mut key = [KEPT; 9];
+    key[1..].copy_from_slice(&first.to_be_bytes());
+    key
 }
 
 /// The first sequence in a key of observations.

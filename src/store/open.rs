@@ -68,7 +68,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     let layout = Layout::new(&options.dir);
     layout::make_dir(&layout.dir)?;
     let lock = Lock::take(&layout.lock(), &options.instance)?;
-    let Recovered { medium, mut state, folded, observed } = recover::recover(&layout, options, recovery, laps)?;
+    let Recovered { medium, mut state, folded, observed, kept } = recover::recover(&layout, options, recovery, laps)?;
     let gaps = recover::read_gaps(&medium)?;
     let lost: u64 = gaps.iter().map(|(from, to)| to - from).sum();
     if recovery.salvaged_to.is_some() {
@@ -89,8 +89,13 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     let history = History::open(&medium)?;
     let figures = Figures::default();
     let quarantine_bytes: u64 = quarantined.iter().map(|entry| entry.2).sum();
-    let live =
-        folded.live + quarantine_bytes + cases.bytes() + labels.bytes() + observed.list.bytes() + history.bytes();
+    let live = folded.live
+        + quarantine_bytes
+        + cases.bytes()
+        + labels.bytes()
+        + observed.list.bytes()
+        + kept.bytes()
+        + history.bytes();
     for (figure, value) in [
         (&figures.quarantine_entries, quarantined.len() as u64),
         (&figures.quarantine_bytes, quarantine_bytes),
@@ -149,12 +154,14 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
         cases,
         labels,
         observations: observed.log,
+        kept,
         newest_us: observed.newest_us,
         history,
         when_full: options.when_full,
         state_age: 0,
         alarm: CutAlarm::default(),
     };
+    writer.tell_kept();
     let now_ms = writer.clock.now_ms();
     let time_floor = writer.window.floor(now_ms, writer.state.next);
     writer.note_window(time_floor, now_ms);

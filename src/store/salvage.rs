@@ -4,9 +4,8 @@
 //! # What comes back
 //!
 //! Of the log every sequence of which a whole chunk is found; of cursors, offsets and meta entries the value
-//! with the highest commit number; of quarantine, labels and observations every complete entry, also such as were
-//! dropped before; of cases the newest
-//! value, as one that nobody knows the outcome of; of observations only those of verdicts that were durable. What is missing is listed (meta entry
+//! with the highest commit number; of quarantine, labels, observations and kept events every complete entry, also such as
+//! were dropped before; of cases the newest value, as one that nobody knows the outcome of; of observations and kept events only those of verdicts that were durable. What is missing is listed (meta entry
 //! `gaps`), counted and reported once; of observations it is counted.
 //!
 //! # Safe to be cut off
@@ -20,6 +19,7 @@ use super::case;
 use super::chunk::Chunk;
 use super::error::StoreError;
 use super::frame::{self, Framed, Kind};
+use super::kept_chunk::{self, Rows};
 use super::keys;
 use super::label::LabelChunk;
 use super::layout::{self, Layout};
@@ -54,6 +54,8 @@ pub struct Found {
     labels: BTreeMap<u64, SmallValue>,
     /// Chunks of observations by first sequence.
     observations: BTreeMap<u64, Value>,
+    /// Chunks of kept events by first sequence.
+    kept: BTreeMap<u64, Value>,
     /// Where the log ended when each generation opened it, as far as known.
     openings: BTreeMap<u64, u64>,
 }
@@ -91,6 +93,15 @@ impl Found {
             Kind::Observation => {
                 if let Ok(chunk) = ObservationChunk::decode(&body) {
                     let slot = self.observations.entry(chunk.first).or_default();
+                    if commit >= slot.0 {
+                        *slot = (commit, body);
+                    }
+                }
+                return;
+            }
+            Kind::Kept => {
+                if let Ok(head) = kept_chunk::Head::of(&body) {
+                    let slot = self.kept.entry(head.first).or_default();
                     if commit >= slot.0 {
                         *slot = (commit, body);
                     }
@@ -277,6 +288,7 @@ fn write_all(medium: &Medium, found: &Found, tip: Option<Tip>) -> Result<(u64, u
         batch.put(&keys::label(*number), frame::wrap(*kind, *commit, body))?;
     }
     let missing = write_observations(&mut batch, found, state.next, *commit)?;
+    write_kept(&mut batch, found, state.next, *commit)?;
     for (key, (commit, kind, body)) in &found.small {
         if *kind != Kind::Case {
             batch.put(key, frame::wrap(*kind, *commit, body))?;
@@ -340,6 +352,25 @@ fn write_observations(batch: &mut Writing<'_>, found: &Found, next: u64, commit:
         }
     }
     Ok(missing)
+}
+
+/// Writes the kept events: those of verdicts below `next`, each once.
+fn write_kept(batch: &mut Writing<'_>, found: &Found, next: u64, commit: u64) -> Result<(), StoreError> {
+    let mut from = 0;
+    for (made_by, body) in found.kept.values() {
+        let end = found.end(*made_by).min(next);
+        let mut rows = Rows::default();
+        for event in kept_chunk::decode(body).into_iter().flatten() {
+            if (from..end).contains(&event.sequence) {
+                rows.push(event.sequence, event.log_ms, &event.line);
+                from = event.sequence + 1;
+            }
+        }
+        if let Some((head, body)) = rows.body() {
+            batch.put(&keys::kept(head.first), frame::wrap(Kind::Kept, commit, &body))?;
+        }
+    }
+    Ok(())
 }
 
 /// Some of a chunk's records, in chunks of their own.

@@ -6,6 +6,7 @@ use super::disk::{Disk, Room};
 use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::history;
+use super::kept_log::KeptEvents;
 use super::keys;
 use super::lock::Lock;
 use super::medium::Medium;
@@ -41,6 +42,9 @@ pub(crate) struct Figures {
     pub labels_pending: AtomicU64,
     pub labels_shed: AtomicU64,
     pub observations_cut: AtomicU64,
+    pub kept_events: AtomicU64,
+    pub kept_bytes: AtomicU64,
+    pub kept_passed_over: AtomicU64,
     pub set_aside: AtomicU64,
     pub lost: AtomicU64,
 }
@@ -294,6 +298,9 @@ impl Store {
             labels_shed: load(&figures.labels_shed),
             observations: observed.count(),
             observations_cut: load(&figures.observations_cut),
+            kept_events: load(&figures.kept_events),
+            kept_bytes: load(&figures.kept_bytes),
+            kept_passed_over: load(&figures.kept_passed_over),
             observation_chunks: observed.chunks(),
             observation_bytes: observed.bytes(),
             observation_memory_bytes: observed.memory(),
@@ -304,6 +311,12 @@ impl Store {
             blobs: self.blobs,
             failed: self.medium.failed().map(str::to_owned),
         }
+    }
+
+    /// The events kept for a replay, ascending: those committed when they are read.
+    #[must_use]
+    pub fn kept(&self) -> KeptEvents {
+        KeptEvents::of(Some(&self.medium))
     }
 
     pub(crate) fn observed(&self) -> MutexGuard<'_, ObservationList> {

@@ -8,6 +8,7 @@ use super::disk::Room;
 use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::history::History;
+use super::kept_log::KeptLog;
 use super::keys;
 use super::label_log::LabelLog;
 use super::medium::Batch;
@@ -52,6 +53,7 @@ pub struct Writer {
     pub(crate) cases: CaseLog,
     pub(crate) labels: LabelLog,
     pub(crate) observations: ObservationLog,
+    pub(crate) kept: KeptLog,
     /// The watermark of the windows, as far as it was told.
     pub(crate) newest_us: Option<i64>,
     pub(crate) history: History,
@@ -127,6 +129,7 @@ impl Writer {
         }
         let quarantine = self.quarantine(commit, &mut pending);
         self.observe(commit, &mut pending);
+        self.keep_events(commit, &mut pending);
         self.label(commit, &mut pending)?;
         for used in &commit.models {
             let noted = self.history.note(used, self.commit);
@@ -184,6 +187,7 @@ impl Writer {
             expected = chunk.next();
         }
         self.check_kept(commit, expected)?;
+        self.check_kept_events(commit, expected)?;
         let named = commit.cases.iter().map(|change| match change {
             CaseChange::Put(case) => case.sink.len(),
             CaseChange::Drop(sink, _) => sink.len(),
@@ -310,6 +314,7 @@ impl Writer {
         let is_over = self.trim(delivered.min(merging.unwrap_or(u64::MAX)), most, pending)?;
         let floor_ms = self.clock.now_ms().saturating_sub(self.window.length_ms());
         self.forget(floor_ms, most, pending);
+        self.forget_events(most, pending);
         if is_over && delivered >= self.state.next {
             self.cut_observations(most, pending);
         }
