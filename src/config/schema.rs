@@ -99,6 +99,12 @@ pub const TABLES: &[TableDoc] = &[
         keys: sink::mqtt::KEYS,
     },
     TableDoc { path: "sinks.NAME", kind: "kafka", doc: "Verdicts produced to a Kafka topic.", keys: sink::kafka::KEYS },
+    TableDoc {
+        path: "sinks.NAME",
+        kind: "http",
+        doc: "Verdicts posted to a receiver (a webhook); or, guarded, calls that are never made twice.",
+        keys: sink::http::KEYS,
+    },
 ];
 
 /// The keys of a table by its path.

@@ -324,7 +324,7 @@ impl Shared {
             let begin = Instant::now();
             seat.tended = begin;
             if let Some(writer) = seat.writer.as_mut() {
-                let Along { offsets, quarantine, labels, cursors, models } = along;
+                let Along { offsets, quarantine, labels, cursors, cases, calls, models } = along;
                 let named = |name: Arc<str>| name.as_ref().to_owned();
                 writer.commit(&Commit {
                     chunks: chunks.to_vec(),
@@ -332,6 +332,8 @@ impl Shared {
                     quarantine,
                     labels,
                     cursors: cursors.into_iter().map(|(name, next)| (named(name), next)).collect(),
+                    cases,
+                    calls,
                     models,
                     observed,
                     horizon_us,

@@ -3,9 +3,10 @@
 //! | step | start | clean stop |
 //! |---|---|---|
 //! | 1 | bundle, memory plan | sources: take nothing more, answer what is in flight |
-//! | 2 | store (and its lock) | engine: commit what waits |
-//! | 3 | engine | sinks: drain, at most [`tasks::SINK_DRAIN_MAX`] |
-//! | 4 | sinks, sources, admin socket | store: cursors, close |
+//! | 2 | store (and its lock) | guarded sinks: the call under way, no further one |
+//! | 3 | engine | engine: commit what waits |
+//! | 4 | sinks, sources, admin socket | sinks: drain, at most [`tasks::SINK_DRAIN_MAX`] |
+//! | 5 | | store: cursors, close |
 
 use super::activation::Activation;
 use super::build::{BuildError, Built, build_to_start, lineup, window_limits};
@@ -110,7 +111,8 @@ fn open(options: &store::Options) -> Result<Opened, StoreError> {
     loop {
         match store::open(options) {
             Err(StoreError::Held { holder, .. })
-                if begun.elapsed() < HELD_WAIT_MAX || holder.contains(store::FORGET_SINK) =>
+                if begun.elapsed() < HELD_WAIT_MAX
+                    || (holder.contains(store::FORGET_SINK) || holder.contains(store::SETTLE_CASE)) =>
             {
                 std::thread::sleep(HELD_LOOK_EVERY);
             }

@@ -102,6 +102,15 @@ impl Snapshot {
             by_sink(&|sink| f64::from(u8::from(sink.link.is_up()))),
         );
 
+        let guarded = now.sinks.iter().filter_map(|sink| Some((sink, sink.desk.as_ref()?.shown())));
+        let of_sink = |name: &str| vec![("sink", name.to_owned())];
+        let (mut uncertain, mut calls) = (Vec::new(), Vec::new());
+        for (sink, shown) in guarded {
+            uncertain.push((of_sink(&sink.name), number(u64::try_from(shown.uncertain).unwrap_or(u64::MAX))));
+            calls.push((of_sink(&sink.name), number(shown.calls)));
+        }
+        add("sink_uncertain", "Calls of a guarded sink whose outcome is not known", false, uncertain);
+        add("sink_calls_today", "Calls that a guarded sink began on the UTC day of the last one", false, calls);
         let parts = [
             ("resident", resident_bytes()),
             ("index", stats.index_bytes),

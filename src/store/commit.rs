@@ -1,5 +1,6 @@
 //! What one commit carries, and what it gives back.
 
+use super::case::{Calls, CaseChange};
 use super::chunk::Chunk;
 use super::label::Label;
 use super::model_use::ModelUse;
@@ -28,6 +29,10 @@ pub struct Commit {
     pub quarantine_drop: Vec<u64>,
     /// Sink cursors to move in this very commit: name, next sequence. One never moves back.
     pub cursors: Vec<(String, u64)>,
+    /// What becomes of calls that are not settled, in order.
+    pub cases: Vec<CaseChange>,
+    /// How many calls sinks have made: name, count.
+    pub calls: Vec<(String, Calls)>,
     /// Models taken into use; their numbers are given by the store.
     pub models: Vec<ModelUse>,
 }
@@ -43,6 +48,8 @@ impl Commit {
             && self.observed.as_ref().is_none_or(|observed| observed.rows.is_empty())
             && self.quarantine_drop.is_empty()
             && self.cursors.is_empty()
+            && self.cases.is_empty()
+            && self.calls.is_empty()
             && self.models.is_empty()
     }
 }

@@ -4,6 +4,7 @@
 //! copy made while a daemon writes may be torn in ways that no power cut can leave: where a held store looks
 //! damaged, it is copied again. What the engine cannot open is read as a salvage would read it.
 
+use super::case::{self, Case};
 use super::chunk::Chunk;
 use super::error::StoreError;
 use super::frame::{self, Kind};
@@ -49,6 +50,8 @@ pub struct Report {
     /// Source name, length of its offset.
     pub offsets: Vec<(String, usize)>,
     pub quarantine: Vec<QuarantineInfo>,
+    /// Calls of sinks that are not settled.
+    pub cases: u64,
     /// Labels kept.
     pub labels: u64,
     /// Those of them whose event is not known yet.
@@ -204,6 +207,15 @@ impl Inspector {
         shared::quarantine_get(medium, sequence)
     }
 
+    /// Calls of sinks that are not settled, by sink and sequence.
+    ///
+    /// # Errors
+    /// When the copy cannot be read.
+    pub fn cases(&self) -> Result<Vec<Case>, StoreError> {
+        let Some(medium) = &self.medium else { return Ok(Vec::new()) };
+        case::read(medium, None, usize::MAX)
+    }
+
     /// Hands out the labels kept, in the order in which they came.
     ///
     /// # Errors
@@ -267,6 +279,7 @@ impl Inspector {
         let mut known = None;
         let mut next_observation = None;
         for family in [
+            keys::CASE,
             keys::CURSOR,
             keys::LOG,
             keys::META,
@@ -334,6 +347,10 @@ fn check_value(
             let cursor = state::decode_cursor(&body).map(|(name, next)| (name.to_owned(), next));
             cursor.map(|cursor| report.cursors.push(cursor)).is_ok()
         }),
+        Some(&keys::CASE) => {
+            report.cases += 1;
+            case::whole(key, value).is_some()
+        }
         Some(&keys::OFFSET) => body(Kind::Offset).is_some_and(|body| {
             let offset = state::decode_offset(&body).map(|(name, offset)| (name.to_owned(), offset.len()));
             offset.map(|offset| report.offsets.push(offset)).is_ok()
@@ -374,6 +391,7 @@ fn check_value(
                 gaps.retain(|gap| !listed.iter().any(|known| known.0 <= gap.0 && gap.1 <= known.1));
                 true
             }
+            Ok(name) if name.starts_with(case::CALLS) => case::decode_calls(&body).is_ok(),
             Ok(name) => history::check(name, &body).unwrap_or(true),
             Err(_) => true,
         }),

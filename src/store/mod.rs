@@ -21,6 +21,7 @@
 //! shared by all.
 
 mod builder;
+mod case;
 mod chunk;
 mod clock;
 mod codec;
@@ -57,6 +58,7 @@ mod recover;
 mod salvage;
 mod scan;
 mod schema;
+mod settle;
 mod shadow;
 mod shared;
 mod sinks;
@@ -68,6 +70,7 @@ mod window;
 mod writer;
 
 pub use builder::BatchBuilder;
+pub use case::{CASE_REASON_BYTES_MAX, Calls, Case, CaseChange, CaseState, verdict_of};
 pub use chunk::Chunk;
 pub use clock::LogClock;
 pub use commit::{Commit, Committed, Kept};
@@ -91,6 +94,7 @@ pub use record::{
     KEY_BYTES_MAX, LABEL_BYTES_MAX, MODEL_BYTES_MAX, NAME_BYTES_MAX, NewRecord, REASON_BYTES_MAX, REASONS_MAX, Record,
 };
 pub use schema::{COLUMNS_MAX, CellKind, NAMES_BYTES_MAX, Schema};
+pub use settle::{SETTLE_CASE, settle_case};
 pub use shadow::Shadowed;
 pub use shared::Store;
 pub use state::OFFSET_BYTES_MAX;

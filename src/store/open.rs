@@ -1,5 +1,6 @@
 //! Opening the store: the lock, recovery, and the parts handed out.
 
+use super::case::CaseLog;
 use super::disk::{self, Disk};
 use super::error::StoreError;
 use super::frame::{self, Kind};
@@ -84,16 +85,24 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     let quarantined = read_quarantine(&medium)?;
     let (labels, damaged_labels) = read_labels(&medium)?;
     recovery.set_aside_now += damaged_labels;
+    let cases = CaseLog::open(&medium)?;
     let history = History::open(&medium)?;
     let figures = Figures::default();
     let quarantine_bytes: u64 = quarantined.iter().map(|entry| entry.2).sum();
-    let live = folded.live + quarantine_bytes + labels.bytes() + observed.list.bytes() + kept.bytes() + history.bytes();
+    let live = folded.live
+        + quarantine_bytes
+        + cases.bytes()
+        + labels.bytes()
+        + observed.list.bytes()
+        + kept.bytes()
+        + history.bytes();
     for (figure, value) in [
         (&figures.quarantine_entries, quarantined.len() as u64),
         (&figures.quarantine_bytes, quarantine_bytes),
         (&figures.lost, lost),
         (&figures.set_aside, salvage::count(&layout)),
         (&figures.log_floor, state.log_floor),
+        (&figures.cases, cases.count()),
         (&figures.labels, labels.count()),
         (&figures.labels_pending, labels.pending()),
         (&figures.window_floor, folded.index.floor().max(state.disk_floor)),
@@ -142,6 +151,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
         merged: None,
         quarantined,
         quarantine_budget: options.quarantine_bytes,
+        cases,
         labels,
         observations: observed.log,
         kept,

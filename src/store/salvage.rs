@@ -5,7 +5,7 @@
 //!
 //! Of the log every sequence of which a whole chunk is found; of cursors, offsets and meta entries the value
 //! with the highest commit number; of quarantine, labels, observations and kept events every complete entry, also such as
-//! were dropped before; of observations and kept events only those of verdicts that were durable. What is missing is listed (meta entry
+//! were dropped before; of cases the newest value, as one that nobody knows the outcome of; of observations and kept events only those of verdicts that were durable. What is missing is listed (meta entry
 //! `gaps`), counted and reported once; of observations it is counted.
 //!
 //! # Safe to be cut off
@@ -15,6 +15,7 @@
 //! finds a `damaged-<n>` without the file `done` salvages again, from all of it.
 
 use super::builder::BatchBuilder;
+use super::case;
 use super::chunk::Chunk;
 use super::error::StoreError;
 use super::frame::{self, Framed, Kind};
@@ -46,7 +47,7 @@ type SmallValue = (u64, Kind, Box<[u8]>);
 pub struct Found {
     /// By first sequence and count; of equals the newest.
     chunks: BTreeMap<(u64, u64), Value>,
-    /// Cursors, offsets and meta entries by key.
+    /// Cursors, offsets, cases and meta entries by key.
     small: BTreeMap<Vec<u8>, SmallValue>,
     quarantine: BTreeMap<(u64, u16), Value>,
     /// Label chunks by first number.
@@ -108,6 +109,7 @@ impl Found {
                 return;
             }
             Kind::Cursor => state::decode_cursor(&body).ok().map(|(name, _)| keys::named(keys::CURSOR, name)),
+            Kind::Case => case::key_of(&body),
             Kind::Offset => state::decode_offset(&body).ok().map(|(name, _)| keys::named(keys::OFFSET, name)),
             Kind::Meta => {
                 if let Ok(state) = State::decode(&body) {
@@ -155,6 +157,12 @@ impl Found {
     fn confirmed(&self) -> u64 {
         let cursors = self.small.values().filter(|(_, kind, _)| *kind == Kind::Cursor);
         cursors.filter_map(|(.., body)| state::decode_cursor(body).ok()).map(|(_, next)| next).max().unwrap_or(0)
+    }
+
+    /// Where a sink's cursor stands; 0 where it is not known.
+    fn cursor(&self, sink: &str) -> u64 {
+        let found = self.small.get(&keys::named(keys::CURSOR, sink));
+        found.and_then(|(.., body)| state::decode_cursor(body).ok()).map_or(0, |(_, next)| next)
     }
 
     fn state(&self) -> Option<State> {
@@ -282,7 +290,11 @@ fn write_all(medium: &Medium, found: &Found, tip: Option<Tip>) -> Result<(u64, u
     let missing = write_observations(&mut batch, found, state.next, *commit)?;
     write_kept(&mut batch, found, state.next, *commit)?;
     for (key, (commit, kind, body)) in &found.small {
-        batch.put(key, frame::wrap(*kind, *commit, body))?;
+        if *kind != Kind::Case {
+            batch.put(key, frame::wrap(*kind, *commit, body))?;
+        } else if let Some(body) = keys::case_of(key).and_then(|(sink, _)| case::salvaged(body, found.cursor(sink))) {
+            batch.put(key, frame::wrap(*kind, *commit, &body))?;
+        }
     }
     let meta = |name: &str, body: Vec<u8>| (keys::named(keys::META, name), frame::wrap(Kind::Meta, *commit, &body));
     for (key, value) in [meta(state::STATE, state.encode()), meta(state::GAPS, state::encode_gaps(&gaps))] {

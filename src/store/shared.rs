@@ -1,5 +1,6 @@
 //! The store as everyone but the writer sees it: shared, `&self`, from any thread.
 
+use super::case::{self, Calls, Case};
 use super::chunk::Chunk;
 use super::disk::{Disk, Room};
 use super::error::StoreError;
@@ -36,6 +37,7 @@ pub(crate) struct Figures {
     pub quarantine_entries: AtomicU64,
     pub quarantine_bytes: AtomicU64,
     pub quarantine_evicted: AtomicU64,
+    pub cases: AtomicU64,
     pub labels: AtomicU64,
     pub labels_pending: AtomicU64,
     pub labels_shed: AtomicU64,
@@ -241,6 +243,30 @@ impl Store {
         quarantine_get(&self.medium, sequence)
     }
 
+    /// Calls that are not settled, of a sink or of all, by sink and sequence, at most `limit`.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn cases(&self, sink: Option<&str>, limit: usize) -> Result<Vec<Case>, StoreError> {
+        case::read(&self.medium, sink, limit)
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn case(&self, sink: &str, sequence: u64) -> Result<Option<Case>, StoreError> {
+        case::get(&self.medium, sink, sequence)
+    }
+
+    /// How many calls a sink has made.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn calls(&self, sink: &str) -> Result<Calls, StoreError> {
+        case::read_calls(&self.medium, sink)
+    }
+
     #[must_use]
     pub fn stats(&self) -> Stats {
         let figures = &self.figures;
@@ -266,6 +292,7 @@ impl Store {
             quarantine_entries: load(&figures.quarantine_entries),
             quarantine_bytes: load(&figures.quarantine_bytes),
             quarantine_evicted: load(&figures.quarantine_evicted),
+            cases: load(&figures.cases),
             labels: load(&figures.labels),
             labels_pending: load(&figures.labels_pending),
             labels_shed: load(&figures.labels_shed),

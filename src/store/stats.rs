@@ -24,6 +24,8 @@ pub struct Stats {
     pub quarantine_bytes: u64,
     /// Quarantine entries that went over its budget, since start.
     pub quarantine_evicted: u64,
+    /// Calls of sinks that are not settled.
+    pub cases: u64,
     /// Labels kept.
     pub labels: u64,
     /// Those of them whose event is not known yet.

@@ -1,5 +1,6 @@
 //! The one writer: commits, cursors, trimming.
 
+use super::case::{self, CaseChange, CaseLog};
 use super::chunk::Chunk;
 use super::clock::LogClock;
 use super::commit::{Commit, Committed};
@@ -49,6 +50,7 @@ pub struct Writer {
     pub(crate) merged: Option<Merged>,
     pub(crate) quarantined: VecDeque<(u64, u16, u64)>,
     pub(crate) quarantine_budget: u64,
+    pub(crate) cases: CaseLog,
     pub(crate) labels: LabelLog,
     pub(crate) observations: ObservationLog,
     pub(crate) kept: KeptLog,
@@ -135,6 +137,7 @@ impl Writer {
             noted.removed.iter().for_each(|key| pending.remove(key));
             noted.put.into_iter().for_each(|(key, value)| pending.insert(&key, value));
         }
+        self.cases(commit, &mut pending);
         for (name, next) in &commit.cursors {
             self.store.advance_cursor(name, *next);
         }
@@ -185,6 +188,13 @@ impl Writer {
         }
         self.check_kept(commit, expected)?;
         self.check_kept_events(commit, expected)?;
+        let named = commit.cases.iter().map(|change| match change {
+            CaseChange::Put(case) => case.sink.len(),
+            CaseChange::Drop(sink, _) => sink.len(),
+        });
+        if let Some(bytes) = named.max().filter(|bytes| *bytes > keys::NAME_BYTES_MAX) {
+            return Err(StoreError::TooLong { what: "sink name", bytes, limit: keys::NAME_BYTES_MAX });
+        }
         for (name, offset) in &commit.offsets {
             for (what, bytes, limit) in
                 [("source name", name.len(), keys::NAME_BYTES_MAX), ("source offset", offset.len(), OFFSET_BYTES_MAX)]
@@ -238,6 +248,30 @@ impl Writer {
             self.state_age = STATE_EVERY;
         }
         sequences
+    }
+
+    fn cases(&mut self, commit: &Commit, pending: &mut Pending) {
+        for change in &commit.cases {
+            let grown = match change {
+                CaseChange::Put(case) => {
+                    let (key, value) = case.stored(self.commit);
+                    let bytes = value.len();
+                    pending.insert(&key, value);
+                    self.cases.note(key, Some(bytes))
+                }
+                CaseChange::Drop(sink, sequence) => {
+                    let key = keys::case(sink, *sequence);
+                    pending.remove(&key);
+                    self.cases.note(key, None)
+                }
+            };
+            self.live = self.live.saturating_add_signed(grown);
+        }
+        for (sink, calls) in &commit.calls {
+            let value = frame::wrap(Kind::Meta, self.commit, &case::encode_calls(sink, *calls));
+            pending.insert(&case::calls_key(sink), value);
+        }
+        self.store.figures.cases.store(self.cases.count(), Ordering::Relaxed);
     }
 
     fn remove_quarantined(&mut self, at: usize, pending: &mut Pending) {
