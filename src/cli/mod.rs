@@ -27,6 +27,7 @@ mod simulate;
 mod status;
 mod store;
 mod test;
+mod uncertain;
 mod use_model;
 
 pub use failure::{ExitCode, Failure};
@@ -94,6 +95,9 @@ enum Command {
     /// Look at what was set aside, and why
     #[command(subcommand, long_about = help::QUARANTINE, after_long_help = help::QUARANTINE_EXAMPLES)]
     Quarantine(quarantine::QuarantineCommand),
+    /// Calls of guarded sinks whose outcome is not known: list them, settle them
+    #[command(subcommand, long_about = help::UNCERTAIN, after_long_help = help::UNCERTAIN_EXAMPLES)]
+    Uncertain(uncertain::UncertainCommand),
     /// Look at a model bundle, or have the daemon use another one
     #[command(subcommand, long_about = help::MODEL, after_long_help = help::MODEL_EXAMPLES)]
     Model(model::ModelCommand),
@@ -153,6 +157,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Reload(args) => reload::run(&args),
         Command::Store(command) => store::run(&command),
         Command::Quarantine(command) => quarantine::run(&command),
+        Command::Uncertain(command) => uncertain::run(&command),
         Command::Model(command) => model::run(&command),
     }
 }

@@ -72,6 +72,14 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
             reader.caution(&format!("{table}.sasl"), &format!("{table}.sasl.mechanism"), &message);
         }
     }
+    for sink in &config.sinks {
+        let SinkKind::Http(http) = &sink.kind else { continue };
+        if http.token_file.is_some() && !http.url.tls && !http.url.address.is_loopback() {
+            let key = format!("sinks.{}.token-file", sink.name);
+            let message = format!("the token goes to {} in the clear; use https://", http.url);
+            reader.caution(&key, &key, &message);
+        }
+    }
     loops(config, reader);
 }
 
