@@ -10,6 +10,7 @@ use rand::Rng;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{ClientConfig, TopicPartitionList};
+use std::fmt::Write as _;
 use std::time::Duration;
 use tempfile::TempDir;
 use verdictd::verdict::{Verdict, write_json};
@@ -198,5 +199,8 @@ fn what_is_no_verdict_is_set_aside_once_and_the_rest_flow_on() {
 }
 
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
