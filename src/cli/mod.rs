@@ -24,6 +24,7 @@ mod run;
 mod score;
 pub mod send;
 mod simulate;
+mod sink;
 mod status;
 mod store;
 mod test;
@@ -94,6 +95,9 @@ enum Command {
     /// Look at what was set aside, and why
     #[command(subcommand, long_about = help::QUARANTINE, after_long_help = help::QUARANTINE_EXAMPLES)]
     Quarantine(quarantine::QuarantineCommand),
+    /// What a sink needs at its other end
+    #[command(subcommand, long_about = help::SINK, after_long_help = help::SINK_EXAMPLES)]
+    Sink(sink::SinkCommand),
     /// Look at a model bundle, or have the daemon use another one
     #[command(subcommand, long_about = help::MODEL, after_long_help = help::MODEL_EXAMPLES)]
     Model(model::ModelCommand),
@@ -153,6 +157,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Reload(args) => reload::run(&args),
         Command::Store(command) => store::run(&command),
         Command::Quarantine(command) => quarantine::run(&command),
+        Command::Sink(command) => sink::run(&command),
         Command::Model(command) => model::run(&command),
     }
 }

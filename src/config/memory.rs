@@ -3,7 +3,7 @@
 //! Everything but the dedup index has its share; the index gets the rest, and with it the number of events
 //! that the window can hold. Where the rest is under [`INDEX_EVENTS_MIN`] events the config is refused.
 
-use super::{Config, KafkaSink, MqttSink, SinkKind, Size, SourceKind};
+use super::{Config, KafkaSink, MqttSink, PostgresSink, SinkKind, Size, SourceKind};
 use crate::store::INDEX_HEAD_BYTES;
 use std::fmt;
 
@@ -34,6 +34,10 @@ pub const MQTT_CLIENT_BYTES: u64 = 512 << 10;
 /// What an MQTT sink has waiting to be written, and what a message in flight costs.
 const MQTT_WRITE_BYTES: u64 = 512 << 10;
 const MESSAGE_BYTES: u64 = 64;
+/// Batches that a PostgreSQL sink holds: one that gathers, one being put into a message, and what is on its way out,
+/// for which buffers may be twice as large.
+const POSTGRES_BATCHES: u64 = 6;
+const POSTGRES_CLIENT_BYTES: u64 = 512 << 10;
 /// What a Kafka record in flight costs beyond its bytes: headers, places in queues.
 pub const RECORD_BYTES: u64 = 768;
 
@@ -222,6 +226,7 @@ fn clients(config: &Config) -> u64 {
     let sinks = config.sinks.iter().map(|sink| match &sink.kind {
         SinkKind::Kafka(kafka) => kafka_sink_bytes(kafka),
         SinkKind::Mqtt(mqtt) => mqtt_sink_bytes(mqtt),
+        SinkKind::Postgres(postgres) => postgres_sink_bytes(postgres),
         SinkKind::File(_) => 0,
     });
     sources.chain(sinks).fold(0, u64::saturating_add)
@@ -239,6 +244,12 @@ pub fn kafka_sink_bytes(sink: &KafkaSink) -> u64 {
 pub fn mqtt_sink_bytes(sink: &MqttSink) -> u64 {
     let waiting = sink.in_flight_size.bytes().min(MQTT_WRITE_BYTES);
     waiting.saturating_add(u64::from(sink.in_flight) * MESSAGE_BYTES).saturating_add(MQTT_CLIENT_BYTES)
+}
+
+/// A batch that gathers and those on their way out; what waits at the server is not kept here.
+#[must_use]
+pub fn postgres_sink_bytes(sink: &PostgresSink) -> u64 {
+    sink.batch_size.bytes().saturating_mul(POSTGRES_BATCHES).saturating_add(POSTGRES_CLIENT_BYTES)
 }
 
 /// A table: part, size, what it is.

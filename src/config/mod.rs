@@ -12,6 +12,7 @@ mod admin;
 mod broker;
 mod client;
 mod cross;
+mod database;
 mod dedup;
 mod disk;
 mod endpoint;
@@ -47,6 +48,7 @@ mod windows;
 #[cfg(test)]
 mod tests;
 
+pub use crate::link::postgres::TableName;
 pub use broker::{BrokerError, HOST_BYTES_MAX, HostPort, MqttUrl};
 pub use client::{CLIENT_ID_BYTES_311, MqttClient, MqttProtocol};
 pub use dedup::{Dedup, WhenFull};
@@ -60,6 +62,7 @@ pub use log::{Log, LogFormat, LogLevel};
 pub use mapping::{EventMapping, KEY_POINTERS_MAX, KeyMapping, SourceMapping};
 pub use memory::{
     DoesNotFitMemory, KAFKA_SOURCE_BYTES, MQTT_CLIENT_BYTES, MemoryPlan, ModelCost, kafka_sink_bytes, mqtt_sink_bytes,
+    postgres_sink_bytes,
 };
 pub use model::Model;
 pub use node::{Env, FILE_BYTES_MAX};
@@ -70,7 +73,10 @@ pub use problem::{Problem, Problems};
 pub use quarantine::Quarantine;
 pub use reference::reference;
 pub use schema::{NAME_BYTES_MAX, TABLES};
-pub use sink::{Compression, Encoding, FileSink, KafkaSink, MqttSink, SINK_TYPES, Sink, SinkKind, Start};
+pub use sink::{
+    Column, Compression, Encoding, FileSink, KafkaSink, MqttSink, OnConflict, PostgresSink, SINK_TYPES, Sink, SinkKind,
+    Start, default_columns,
+};
 pub use size::{Size, SizeError};
 pub use source::{
     After, Content, FileSource, FileStart, FlowControl, Framing, KafkaSource, KafkaStart, MqttSource, OnGap, Parity,

@@ -93,6 +93,12 @@ pub const TABLES: &[TableDoc] = &[
         keys: sink::mqtt::KEYS,
     },
     TableDoc { path: "sinks.NAME", kind: "kafka", doc: "Verdicts produced to a Kafka topic.", keys: sink::kafka::KEYS },
+    TableDoc {
+        path: "sinks.NAME",
+        kind: "postgres",
+        doc: "Verdicts written to a table of PostgreSQL (12 or later), each once.",
+        keys: sink::postgres::KEYS,
+    },
 ];
 
 /// The keys of a table by its path.

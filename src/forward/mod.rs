@@ -11,6 +11,7 @@ pub mod file;
 mod inflight;
 pub mod kafka;
 pub mod mqtt;
+pub mod postgres;
 mod status;
 #[cfg(test)]
 mod tests;

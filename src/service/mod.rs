@@ -35,3 +35,4 @@ pub use demo::demo_config;
 pub use examine::{examine, manifest_faults};
 pub use intake::SourceIntake;
 pub use models::{judge_at, use_json};
+pub use sinks::postgres_layout;

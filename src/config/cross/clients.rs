@@ -72,6 +72,14 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
             reader.caution(&format!("{table}.sasl"), &format!("{table}.sasl.mechanism"), &message);
         }
     }
+    for sink in &config.sinks {
+        let SinkKind::Postgres(postgres) = &sink.kind else { continue };
+        let place = &postgres.address.place;
+        if postgres.tls.is_none() && !place.is_local() {
+            let key = format!("sinks.{}.url", sink.name);
+            reader.caution(&key, &key, &format!("rows go to {place} in the clear; set tls"));
+        }
+    }
     loops(config, reader);
 }
 

@@ -3,10 +3,12 @@
 pub(super) mod file;
 pub(super) mod kafka;
 pub(super) mod mqtt;
+pub(super) mod postgres;
 
 pub use file::FileSink;
 pub use kafka::{Compression, KafkaSink};
 pub use mqtt::MqttSink;
+pub use postgres::{Column, OnConflict, PostgresSink, default_columns};
 
 use super::{Key, Kind, Preset, Size, client::Names, section::Section};
 
@@ -25,6 +27,7 @@ pub enum SinkKind {
     File(FileSink),
     Mqtt(MqttSink),
     Kafka(KafkaSink),
+    Postgres(PostgresSink),
 }
 
 impl SinkKind {
@@ -35,6 +38,7 @@ impl SinkKind {
             Self::File(_) => "file",
             Self::Mqtt(_) => "mqtt",
             Self::Kafka(_) => "kafka",
+            Self::Postgres(_) => "postgres",
         }
     }
 }
@@ -55,8 +59,8 @@ pub enum Start {
 }
 
 /// The types of this version.
-pub const SINK_TYPES: &[&str] = &["file", "mqtt", "kafka"];
-pub(super) const SINK_TYPES_LATER: &[&str] = &["postgres", "http"];
+pub const SINK_TYPES: &[&str] = &["file", "mqtt", "kafka", "postgres"];
+pub(super) const SINK_TYPES_LATER: &[&str] = &["http"];
 
 /// The key that says which type a table is of; `toml` is that type.
 pub(super) const fn of_type(toml: &'static str) -> Key {
@@ -98,6 +102,7 @@ pub(super) fn read(section: &mut Section<'_>, kind: &str, names: Names<'_>) -> O
     let kind = match kind {
         "mqtt" => mqtt::read(section, names).map(SinkKind::Mqtt),
         "kafka" => kafka::read(section).map(SinkKind::Kafka),
+        "postgres" => postgres::read(section).map(SinkKind::Postgres),
         _ => file::read(section).map(SinkKind::File),
     };
     Some(Sink { name: names.name.to_owned(), encoding: encoding?, decisions, start: start?, kind: kind? })
@@ -108,6 +113,7 @@ pub(super) fn starter_name(kind: &str) -> &'static str {
     match kind {
         "mqtt" => "plant",
         "kafka" => "bank",
+        "postgres" => "site",
         _ => "audit",
     }
 }
