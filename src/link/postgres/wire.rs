@@ -140,14 +140,6 @@ impl TextArray {
         self.count += 1;
     }
 
-    /// Takes the last value away, which begins at `at`.
-    pub fn truncate(&mut self, at: usize) {
-        if at < self.elements.len() {
-            self.elements.truncate(at);
-            self.count = self.count.saturating_sub(1);
-        }
-    }
-
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.elements.len()
