@@ -79,6 +79,7 @@ fn main() {
         lineup,
         courier: None,
         keep_payload: true,
+        keep_events: false,
         refolded: None,
     };
     let engine = Engine::start(parts).expect("an engine");

@@ -126,12 +126,13 @@ complete -c verdictd -n "__fish_verdictd_using_subcommand status" -s h -l help -
 complete -c verdictd -n "__fish_verdictd_using_subcommand reload" -l config -d 'The config; conf.d/*.toml beside it is laid over it' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand reload" -l json -d 'Print JSON for scripts'
 complete -c verdictd -n "__fish_verdictd_using_subcommand reload" -s h -l help -d 'Print help'
-complete -c verdictd -n "__fish_verdictd_using_subcommand store; and not __fish_seen_subcommand_from info verify events forget-sink help" -s h -l help -d 'Print help'
-complete -c verdictd -n "__fish_verdictd_using_subcommand store; and not __fish_seen_subcommand_from info verify events forget-sink help" -f -a "info" -d 'What is in it'
-complete -c verdictd -n "__fish_verdictd_using_subcommand store; and not __fish_seen_subcommand_from info verify events forget-sink help" -f -a "verify" -d 'Read and check everything; exit code 1 where it is damaged'
-complete -c verdictd -n "__fish_verdictd_using_subcommand store; and not __fish_seen_subcommand_from info verify events forget-sink help" -f -a "events" -d 'Print the verdicts in it as NDJSON, in the order of their sequence'
-complete -c verdictd -n "__fish_verdictd_using_subcommand store; and not __fish_seen_subcommand_from info verify events forget-sink help" -f -a "forget-sink" -d 'Drop the cursor of a sink that is no longer configured; the daemon must be stopped'
-complete -c verdictd -n "__fish_verdictd_using_subcommand store; and not __fish_seen_subcommand_from info verify events forget-sink help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c verdictd -n "__fish_verdictd_using_subcommand store; and not __fish_seen_subcommand_from info verify events kept forget-sink help" -s h -l help -d 'Print help'
+complete -c verdictd -n "__fish_verdictd_using_subcommand store; and not __fish_seen_subcommand_from info verify events kept forget-sink help" -f -a "info" -d 'What is in it'
+complete -c verdictd -n "__fish_verdictd_using_subcommand store; and not __fish_seen_subcommand_from info verify events kept forget-sink help" -f -a "verify" -d 'Read and check everything; exit code 1 where it is damaged'
+complete -c verdictd -n "__fish_verdictd_using_subcommand store; and not __fish_seen_subcommand_from info verify events kept forget-sink help" -f -a "events" -d 'Print the verdicts in it as NDJSON, in the order of their sequence'
+complete -c verdictd -n "__fish_verdictd_using_subcommand store; and not __fish_seen_subcommand_from info verify events kept forget-sink help" -f -a "kept" -d 'Print the events kept for a replay as NDJSON, with the labels between them: what score, test and backtest read'
+complete -c verdictd -n "__fish_verdictd_using_subcommand store; and not __fish_seen_subcommand_from info verify events kept forget-sink help" -f -a "forget-sink" -d 'Drop the cursor of a sink that is no longer configured; the daemon must be stopped'
+complete -c verdictd -n "__fish_verdictd_using_subcommand store; and not __fish_seen_subcommand_from info verify events kept forget-sink help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from info" -l dir -d 'The state-dir, instead of the config\'s' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from info" -l config -d 'The config; conf.d/*.toml beside it is laid over it' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from info" -l json -d 'Print JSON for scripts'
@@ -145,12 +146,16 @@ complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from events" -l from -d 'The first sequence to print' -r
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from events" -l shadow -d 'With what the shadow model said of each: the member shadow, null where there is nothing'
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from events" -s h -l help -d 'Print help'
+complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from kept" -l dir -d 'The state-dir, instead of the config\'s' -r -F
+complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from kept" -l config -d 'The config; conf.d/*.toml beside it is laid over it' -r -F
+complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from kept" -s h -l help -d 'Print help'
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from forget-sink" -l dir -d 'The state-dir, instead of the config\'s' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from forget-sink" -l config -d 'The config; conf.d/*.toml beside it is laid over it' -r -F
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from forget-sink" -s h -l help -d 'Print help'
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "info" -d 'What is in it'
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "verify" -d 'Read and check everything; exit code 1 where it is damaged'
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "events" -d 'Print the verdicts in it as NDJSON, in the order of their sequence'
+complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "kept" -d 'Print the events kept for a replay as NDJSON, with the labels between them: what score, test and backtest read'
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "forget-sink" -d 'Drop the cursor of a sink that is no longer configured; the daemon must be stopped'
 complete -c verdictd -n "__fish_verdictd_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c verdictd -n "__fish_verdictd_using_subcommand quarantine; and not __fish_seen_subcommand_from list show help" -s h -l help -d 'Print help'
@@ -226,6 +231,7 @@ complete -c verdictd -n "__fish_verdictd_using_subcommand help; and not __fish_s
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "info" -d 'What is in it'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "verify" -d 'Read and check everything; exit code 1 where it is damaged'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "events" -d 'Print the verdicts in it as NDJSON, in the order of their sequence'
+complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "kept" -d 'Print the events kept for a replay as NDJSON, with the labels between them: what score, test and backtest read'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "forget-sink" -d 'Drop the cursor of a sink that is no longer configured; the daemon must be stopped'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "list" -d 'One line an entry, the oldest first'
 complete -c verdictd -n "__fish_verdictd_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "show" -d 'The bytes of one entry as they came, on stdout; what is known of it, on stderr'

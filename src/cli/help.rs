@@ -196,6 +196,24 @@ Examples:
   # the bytes of one, as they came
   verdictd quarantine show 42";
 
+pub(super) const UNCERTAIN: &str = "\
+A guarded sink (type http with `idempotent = false`) makes each call once. Where it was begun and nobody knows what came \
+of it (a time-out, a broken connection, an error of the receiver, a crash), it is uncertain and is not made again by \
+itself. `list` shows these calls, also those of sinks that are no longer configured. `resolve` settles one: with \
+--delivered it counts as made, with --resend it is made again, before any later one. The running daemon is asked on its admin \
+socket; where none runs, the store itself is changed.";
+pub(super) const UNCERTAIN_EXAMPLES: &str = "\
+Examples:
+  # what is open, and why
+  verdictd uncertain list
+  # the receiver has it in its books: nothing more is sent
+  verdictd uncertain resolve 4711 --delivered
+  # the receiver knows nothing of it
+  verdictd uncertain resolve 4711 --resend --sink letters
+  # all that one sink has open, after the receiver has said that none was done
+  verdictd uncertain list --json | jq -r 'select(.sink == \"letters\" and .state == \"uncertain\") | .sequence' |
+    xargs -n 1 verdictd uncertain resolve --resend --sink letters";
+
 pub(super) const MODEL: &str = "\
 Looks at a model bundle: a folder with model.toml, the model file and, where it has them, parity vectors and a \
 signature. `inspect` prints what goes in and comes out, the plan, its memory and its measured time, also of a bare \

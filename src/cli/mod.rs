@@ -28,6 +28,7 @@ mod sink;
 mod status;
 mod store;
 mod test;
+mod uncertain;
 mod use_model;
 
 pub use failure::{ExitCode, Failure};
@@ -95,6 +96,9 @@ enum Command {
     /// Look at what was set aside, and why
     #[command(subcommand, long_about = help::QUARANTINE, after_long_help = help::QUARANTINE_EXAMPLES)]
     Quarantine(quarantine::QuarantineCommand),
+    /// Calls of guarded sinks whose outcome is not known: list them, settle them
+    #[command(subcommand, long_about = help::UNCERTAIN, after_long_help = help::UNCERTAIN_EXAMPLES)]
+    Uncertain(uncertain::UncertainCommand),
     /// What a sink needs at its other end
     #[command(subcommand, long_about = help::SINK, after_long_help = help::SINK_EXAMPLES)]
     Sink(sink::SinkCommand),
@@ -157,6 +161,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Reload(args) => reload::run(&args),
         Command::Store(command) => store::run(&command),
         Command::Quarantine(command) => quarantine::run(&command),
+        Command::Uncertain(command) => uncertain::run(&command),
         Command::Sink(command) => sink::run(&command),
         Command::Model(command) => model::run(&command),
     }

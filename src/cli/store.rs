@@ -1,7 +1,7 @@
 //! `verdictd store`: a look into a store, also of a stopped or damaged one, without changing a byte; and the one
 //! change to it that is made by hand, `forget-sink`.
 
-use super::{ConfigArg, Failure, output::Output};
+use super::{ConfigArg, Failure, offline::Replayed, output::Output};
 use crate::{
     config::load,
     event::Timestamp,
@@ -15,7 +15,7 @@ use crate::{
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use std::{
-    io,
+    io::{self, Read},
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
@@ -28,6 +28,8 @@ pub(super) enum StoreCommand {
     Verify(StoreArgs),
     /// Print the verdicts in it as NDJSON, in the order of their sequence
     Events(EventsArgs),
+    /// Print the events kept for a replay as NDJSON, with the labels between them: what score, test and backtest read
+    Kept(Place),
     /// Drop the cursor of a sink that is no longer configured; the daemon must be stopped
     ForgetSink(ForgetArgs),
 }
@@ -74,11 +76,7 @@ pub(super) struct Place {
 impl Place {
     /// The store, copied and opened.
     pub fn open(&self) -> Result<Inspector, Failure> {
-        let dir = self.dir()?;
-        Inspector::open(&dir).map_err(|error| match error {
-            StoreError::Io { kind: io::ErrorKind::NotFound, .. } => no_store(&dir),
-            error => error.into(),
-        })
+        open_store(&self.dir()?)
     }
 
     /// The state-dir.
@@ -88,6 +86,14 @@ impl Place {
             None => Ok(load(&self.config.config)?.config.state_dir),
         }
     }
+}
+
+/// A copy of the store in a state-dir, opened.
+pub(super) fn open_store(dir: &Path) -> Result<Inspector, Failure> {
+    Inspector::open(dir).map_err(|error| match error {
+        StoreError::Io { kind: io::ErrorKind::NotFound, .. } => no_store(dir),
+        error => error.into(),
+    })
 }
 
 pub(super) fn run(command: &StoreCommand) -> Result<(), Failure> {
@@ -142,6 +148,17 @@ pub(super) fn run(command: &StoreCommand) -> Result<(), Failure> {
             })?;
             written?;
             out.finish()
+        }
+        StoreCommand::Kept(place) => {
+            let mut replayed = Replayed::new(place.open()?)?;
+            let mut block = vec![0; 64 << 10];
+            loop {
+                let count = replayed.read(&mut block).map_err(|error| Failure::input("the store", &error))?;
+                match block.get(..count) {
+                    Some(read) if count > 0 => out.bytes(read)?,
+                    _ => return out.finish(),
+                }
+            }
         }
         StoreCommand::ForgetSink(args) => {
             let next = forget(&args.name, &args.place)?;
@@ -217,6 +234,7 @@ fn as_json(report: &Report) -> Value {
         "live-bytes": report.live_bytes,
         "cursors": cursors.collect::<Map<_, _>>(),
         "offset-bytes": offsets.collect::<Map<_, _>>(),
+        "kept-events": report.kept_events,
         "observations": report.observations,
         "observed-from": report.observations_from_us.map(when),
         "labels": report.labels,
@@ -254,6 +272,7 @@ fn as_text(report: &Report) -> String {
         ("verdicts", format!("{} in {} chunks", report.records, report.chunks)),
         ("on disk", format!("{}, of it live {}", size(report.file_bytes), size(report.live_bytes))),
         ("observed", observed(report)),
+        ("kept", format!("{} events for a replay", report.kept_events)),
         ("labels", format!("{}, of them {} of events not known yet", report.labels, report.labels_pending)),
         ("quarantine", format!("{} records", report.quarantine.len())),
         ("set aside", format!("{} damaged stores of earlier starts; {} verdicts lost", report.set_aside, report.lost)),

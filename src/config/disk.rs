@@ -14,6 +14,8 @@ pub struct DiskPlan {
     pub ballast: u64,
     pub reserve: u64,
     pub quarantine: u64,
+    /// Events kept for a replay.
+    pub replay: u64,
     /// Sink files in state-dir, as far as rotation bounds them.
     pub sinks: u64,
     /// Whether a sink in state-dir keeps all its files, so that `sinks` is no bound.
@@ -26,7 +28,7 @@ pub struct DiskPlan {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "\"{budget}\" does not hold its parts, which need \"{needed}\": {parts}, and at least {log} of verdicts; \
-     raise limits.disk, or lower quarantine.limit or what sinks keep in state-dir (rotate-size times keep)"
+     raise limits.disk, or lower quarantine.limit, replay.disk or what sinks keep in state-dir (rotate-size times keep)"
 )]
 pub struct DoesNotFitDisk {
     pub budget: Size,
@@ -57,6 +59,7 @@ impl DiskPlan {
             ballast: BALLAST_BYTES,
             reserve: RESERVE_BYTES,
             quarantine: config.quarantine.limit.bytes(),
+            replay: config.replay.keep.map_or(0, |_| config.replay.disk.bytes()),
             sinks,
             sinks_unbounded,
             log: 0,
@@ -83,6 +86,7 @@ impl DiskPlan {
             ("ballast", self.ballast, "given up when the disk itself is full"),
             ("reserve", self.reserve, "under it nothing new is taken"),
             ("quarantine", self.quarantine, "quarantine.limit"),
+            ("replay", self.replay, "replay.disk: events kept"),
             (
                 "sinks",
                 self.sinks,

@@ -5,7 +5,7 @@ use super::{
     client::Names,
     cross, dedup, files, limits, log, model,
     node::{self, Entry, Env, FILE_BYTES_MAX, Node, Table, Value},
-    quarantine, root,
+    quarantine, replay, root,
     schema::{keys_of, keys_of_type, named, top_level_keys},
     section::{Reader, Section},
     sink, source, windows,
@@ -127,6 +127,7 @@ fn read_tables(reader: &mut Reader, top: &Entry, host: &str) -> Option<Config> {
     }
     let (limits, dedup, model, admin) = (table!(limits), table!(dedup), table!(model), table!(admin));
     let (log, quarantine, windows) = (table!(log), table!(quarantine), table!(windows));
+    let replay = table!(replay);
 
     let mut sources = Vec::new();
     let entry = tables.get("sources");
@@ -159,6 +160,7 @@ fn read_tables(reader: &mut Reader, top: &Entry, host: &str) -> Option<Config> {
         sinks: sinks.into_iter().flatten().collect(),
         log,
         quarantine,
+        replay,
     })
 }
 

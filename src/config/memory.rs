@@ -3,8 +3,8 @@
 //! Everything but the dedup index has its share; the index gets the rest, and with it the number of events
 //! that the window can hold. Where the rest is under [`INDEX_EVENTS_MIN`] events the config is refused.
 
-use super::{Config, KafkaSink, MqttSink, PostgresSink, SinkKind, Size, SourceKind};
-use crate::store::INDEX_HEAD_BYTES;
+use super::{Config, HttpSink, KafkaSink, MqttSink, PostgresSink, SinkKind, Size, SourceKind};
+use crate::store::{INDEX_HEAD_BYTES, kept_list_bytes};
 use std::fmt;
 
 /// Code, stacks, the runtime, the allocator's slack and TLS: measured on an idle daemon, rounded up.
@@ -34,6 +34,10 @@ pub const MQTT_CLIENT_BYTES: u64 = 512 << 10;
 /// What an MQTT sink has waiting to be written, and what a message in flight costs.
 const MQTT_WRITE_BYTES: u64 = 512 << 10;
 const MESSAGE_BYTES: u64 = 64;
+/// What a request of an HTTP sink costs: buffers, a connection with TLS.
+const REQUEST_BYTES: u64 = 96 << 10;
+/// What a verdict handed to it, or an open call, costs beyond its bytes.
+const VERDICT_BYTES: u64 = 256;
 /// Batches that a PostgreSQL sink holds: one that gathers, one being put into a message, and what is on its way out,
 /// for which buffers may be twice as large.
 const POSTGRES_BATCHES: u64 = 6;
@@ -74,6 +78,8 @@ pub struct MemoryPlan {
     pub forward: u64,
     /// Clients of brokers: what they queue and have in flight.
     pub clients: u64,
+    /// The list of the events kept for a replay.
+    pub replay: u64,
     /// The dedup index: the rest.
     pub index: u64,
 }
@@ -127,6 +133,7 @@ impl MemoryPlan {
             cache: (budget / 16).max(4 << 20),
             forward: FORWARD_BYTES.saturating_mul(sinks),
             clients: clients(config),
+            replay: config.replay.keep.map_or(0, |_| kept_list_bytes(config.replay.disk.bytes())),
             index: 0,
         };
         let taken = plan.parts().iter().fold(0u64, |sum, (_, bytes, _)| sum.saturating_add(*bytes));
@@ -189,6 +196,7 @@ impl MemoryPlan {
             ("cache", self.cache, "the store's".to_owned()),
             ("forward", self.forward, "lines on their way to sinks".to_owned()),
             ("clients", self.clients, "of brokers: what they fetch ahead and have in flight".to_owned()),
+            ("replay", self.replay, "the list of the events kept".to_owned()),
             ("index", self.index, format!("dedup: {} events at {INDEX_BYTES_AN_EVENT} bytes", self.index_events())),
         ]
     }
@@ -226,6 +234,7 @@ fn clients(config: &Config) -> u64 {
     let sinks = config.sinks.iter().map(|sink| match &sink.kind {
         SinkKind::Kafka(kafka) => kafka_sink_bytes(kafka),
         SinkKind::Mqtt(mqtt) => mqtt_sink_bytes(mqtt),
+        SinkKind::Http(http) => http_sink_bytes(http),
         SinkKind::Postgres(postgres) => postgres_sink_bytes(postgres),
         SinkKind::File(_) => 0,
     });
@@ -244,6 +253,18 @@ pub fn kafka_sink_bytes(sink: &KafkaSink) -> u64 {
 pub fn mqtt_sink_bytes(sink: &MqttSink) -> u64 {
     let waiting = sink.in_flight_size.bytes().min(MQTT_WRITE_BYTES);
     waiting.saturating_add(u64::from(sink.in_flight) * MESSAGE_BYTES).saturating_add(MQTT_CLIENT_BYTES)
+}
+
+/// Verdicts as they wait and as they are sent, and what each request costs. A guarded sink makes one call at a time, and
+/// holds a place for each open one.
+#[must_use]
+pub fn http_sink_bytes(sink: &HttpSink) -> u64 {
+    let requests = u64::try_from(sink.in_flight).unwrap_or(u64::MAX);
+    let verdicts = u64::try_from(sink.batch).unwrap_or(u64::MAX).saturating_mul(requests).saturating_mul(2);
+    let open = sink.guarded.as_ref().map_or(0, |guarded| u64::try_from(guarded.uncertain_limit).unwrap_or(u64::MAX));
+    let waiting = sink.in_flight_size.bytes().saturating_mul(2);
+    let requests = requests.saturating_mul(REQUEST_BYTES);
+    waiting.saturating_add(requests).saturating_add(verdicts.saturating_add(open).saturating_mul(VERDICT_BYTES))
 }
 
 /// A batch that gathers and those on their way out; what waits at the server is not kept here.

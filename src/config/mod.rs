@@ -32,7 +32,9 @@ mod period;
 mod place;
 mod problem;
 mod quarantine;
+mod rate;
 mod reference;
+mod replay;
 mod root;
 mod schema;
 mod section;
@@ -43,6 +45,7 @@ mod starter;
 mod suggest;
 mod time;
 mod topic;
+mod web_url;
 mod windows;
 
 #[cfg(test)]
@@ -61,8 +64,8 @@ pub use load::{CONF_D_FILES_MAX, Look, Text, load, load_with, parse};
 pub use log::{Log, LogFormat, LogLevel};
 pub use mapping::{EventMapping, KEY_POINTERS_MAX, KeyMapping, SourceMapping};
 pub use memory::{
-    DoesNotFitMemory, KAFKA_SOURCE_BYTES, MQTT_CLIENT_BYTES, MemoryPlan, ModelCost, kafka_sink_bytes, mqtt_sink_bytes,
-    postgres_sink_bytes,
+    DoesNotFitMemory, KAFKA_SOURCE_BYTES, MQTT_CLIENT_BYTES, MemoryPlan, ModelCost, http_sink_bytes, kafka_sink_bytes,
+    mqtt_sink_bytes, postgres_sink_bytes,
 };
 pub use model::Model;
 pub use node::{Env, FILE_BYTES_MAX};
@@ -71,11 +74,13 @@ pub use period::{Period, PeriodError};
 pub use place::KeyPlaces;
 pub use problem::{Problem, Problems};
 pub use quarantine::Quarantine;
+pub use rate::{Rate, RateError};
 pub use reference::reference;
+pub use replay::Replay;
 pub use schema::{NAME_BYTES_MAX, TABLES};
 pub use sink::{
-    Column, Compression, Encoding, FileSink, KafkaSink, MqttSink, OnConflict, PostgresSink, SINK_TYPES, Sink, SinkKind,
-    Start, default_columns,
+    Column, Compression, Encoding, FileSink, GuardedSink, HttpSink, KafkaSink, MqttSink, OnConflict, PostgresSink,
+    SINK_TYPES, Sink, SinkKind, Start, default_columns,
 };
 pub use size::{Size, SizeError};
 pub use source::{
@@ -85,6 +90,7 @@ pub use source::{
 pub use starter::starter;
 pub use time::{PATTERN_BYTES_MAX, TimeMapping};
 pub use topic::{MQTT_TOPIC_BYTES_MAX, PLACEHOLDERS, TopicError, TopicFilter, TopicTemplate};
+pub use web_url::{TARGET_BYTES_MAX, WebUrl, WebUrlError};
 pub use windows::Windows;
 
 use std::path::PathBuf;
@@ -109,6 +115,7 @@ pub struct Config {
     pub sinks: Vec<Sink>,
     pub log: Log,
     pub quarantine: Quarantine,
+    pub replay: Replay,
 }
 
 /// A config with where each value came from.

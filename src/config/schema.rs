@@ -3,7 +3,7 @@
 use super::{
     Key, Kind, Preset, Problem, TableDoc, admin, dedup, limits, log, model,
     node::{Entry, Table, Value},
-    quarantine, root,
+    quarantine, replay, root,
     section::Reader,
     sink, source,
     suggest::suggest,
@@ -37,6 +37,12 @@ pub const TABLES: &[TableDoc] = &[
         kind: "",
         doc: "Records that were refused for what they are.",
         keys: quarantine::KEYS,
+    },
+    TableDoc {
+        path: "replay",
+        kind: "",
+        doc: "Events kept, so that another model can be tried over them.",
+        keys: replay::KEYS,
     },
     TableDoc {
         path: "sources.NAME",
@@ -93,6 +99,12 @@ pub const TABLES: &[TableDoc] = &[
         keys: sink::mqtt::KEYS,
     },
     TableDoc { path: "sinks.NAME", kind: "kafka", doc: "Verdicts produced to a Kafka topic.", keys: sink::kafka::KEYS },
+    TableDoc {
+        path: "sinks.NAME",
+        kind: "http",
+        doc: "Verdicts posted to a receiver (a webhook); or, guarded, calls that are never made twice.",
+        keys: sink::http::KEYS,
+    },
     TableDoc {
         path: "sinks.NAME",
         kind: "postgres",

@@ -3,7 +3,7 @@
 use super::progress::Progress;
 use super::{Answer, Origin, WAVE_EVENTS_MAX};
 use crate::event::{EventBatch, Permit};
-use crate::store::{Chunk, Label, ModelUse, QuarantineEntry};
+use crate::store::{Calls, CaseChange, Chunk, Label, ModelUse, QuarantineEntry};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,6 +33,10 @@ pub struct Along {
     pub labels: Vec<Label>,
     /// Cursors of sinks: name, next sequence.
     pub cursors: Vec<(Arc<str>, u64)>,
+    /// What becomes of calls that are not settled, in order.
+    pub cases: Vec<CaseChange>,
+    /// How many calls sinks have made: name, count.
+    pub calls: Vec<(String, Calls)>,
     /// Models taken into use; from which sequence on is the engine's to say.
     pub models: Vec<ModelUse>,
 }
@@ -44,6 +48,8 @@ impl Along {
             && self.quarantine.is_empty()
             && self.labels.is_empty()
             && self.cursors.is_empty()
+            && self.cases.is_empty()
+            && self.calls.is_empty()
             && self.models.is_empty()
     }
 
@@ -53,6 +59,8 @@ impl Along {
         self.quarantine.append(&mut other.quarantine);
         self.labels.append(&mut other.labels);
         self.cursors.append(&mut other.cursors);
+        self.cases.append(&mut other.cases);
+        self.calls.append(&mut other.calls);
         self.models.append(&mut other.models);
     }
 }

@@ -37,19 +37,22 @@ impl Lineup {
     /// A model by itself.
     #[must_use]
     pub fn alone(bundle: Arc<Bundle>) -> Arc<Self> {
-        Self::new(bundle, None)
+        Self::reading(bundle, None, &[])
     }
 
     /// A model with another one as its shadow, which may take so long for a row, on average.
     #[must_use]
     pub fn with_shadow(bundle: Arc<Bundle>, shadow: Arc<Bundle>, limit: Duration) -> Arc<Self> {
-        Self::new(bundle, Some((shadow, limit)))
+        Self::reading(bundle, Some((shadow, limit)), &[])
     }
 
-    fn new(bundle: Arc<Bundle>, shadow: Option<(Arc<Bundle>, Duration)>) -> Arc<Self> {
+    /// A model, a shadow with its limit, and fields that are looked for beside those that these read.
+    #[must_use]
+    pub fn reading(bundle: Arc<Bundle>, shadow: Option<(Arc<Bundle>, Duration)>, more: &[Pointer]) -> Arc<Self> {
         let first = bundle.features().pointers();
         let second: &[Pointer] = shadow.as_ref().map_or(&[], |(shadow, _)| shadow.features().pointers());
-        let pointers = crate::features::union(&crate::features::union(first, bundle.rules().pointers()), second);
+        let union = crate::features::union;
+        let pointers = union(&union(&union(first, bundle.rules().pointers()), second), more);
         let shadow = shadow.map(|(shadow, limit)| Arc::new(Shadow::new(shadow, &pointers, limit)));
         let sets: Vec<&FeatureSet> =
             std::iter::once(bundle.features()).chain(shadow.iter().map(|shadow| shadow.bundle().features())).collect();

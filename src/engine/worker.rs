@@ -7,7 +7,7 @@ use super::round::{Round, Sealed};
 use super::windows::Refolded;
 use super::{Along, Closed, Counters, Courier, Delivery, Origin, Submission};
 use crate::event::EventBatch;
-use crate::store::{BatchBuilder, Chunk, Commit, Index, Observed, Store, StoreError, Writer};
+use crate::store::{BatchBuilder, Chunk, Commit, Index, Store, StoreError, Writer};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,6 +31,8 @@ pub struct Parts {
     pub courier: Option<Courier>,
     /// Whether the quarantine keeps records with their bytes.
     pub keep_payload: bool,
+    /// Whether what models read of events is kept for a replay: the store must have been opened so.
+    pub keep_events: bool,
     /// The windows' past, where the models have window features.
     pub refolded: Option<Refolded>,
 }
@@ -97,6 +99,7 @@ impl Engine {
             refolded: parts.refolded,
             counters: Arc::clone(&counters),
             keep_payload: parts.keep_payload,
+            keep_events: parts.keep_events,
         });
         let inbox = Inbox::default();
         let round = round.telling(Arc::clone(&inbox.moved));
@@ -272,10 +275,11 @@ impl Shared {
                 Next::Closed => return Ok(false),
             }
         }
-        let Sealed { chunks, along, observed, horizon_us, answered, events } = round.seal()?;
+        let mut sealed = round.seal()?;
         drop(round);
+        let answered = std::mem::take(&mut sealed.answered);
         // Only this thread may commit until `ended`: the next round, also one of repeats alone, waits for it.
-        let committed = catch_unwind(AssertUnwindSafe(|| self.commit(&chunks, (along, observed, horizon_us), events)));
+        let committed = catch_unwind(AssertUnwindSafe(|| self.commit(sealed)));
         match committed {
             // The other thread may commit the next round while this one answers.
             Ok(committed) => self.ended(committed)?,
@@ -304,12 +308,8 @@ impl Shared {
         outcome
     }
 
-    fn commit(
-        &self,
-        chunks: &[Arc<Chunk>],
-        (along, observed, horizon_us): (Along, Option<Arc<Observed>>, Option<i64>),
-        events: usize,
-    ) -> Result<(), StoreError> {
+    fn commit(&self, sealed: Sealed) -> Result<(), StoreError> {
+        let Sealed { chunks, along, observed, horizon_us, kept, events, .. } = sealed;
         let mut seat = lock(&self.writer);
         if let Some(failure) = self.failure.borrow().as_ref() {
             return Err(StoreError::Latched(failure.to_string()));
@@ -324,7 +324,7 @@ impl Shared {
             let begin = Instant::now();
             seat.tended = begin;
             if let Some(writer) = seat.writer.as_mut() {
-                let Along { offsets, quarantine, labels, cursors, models } = along;
+                let Along { offsets, quarantine, labels, cursors, cases, calls, models } = along;
                 let named = |name: Arc<str>| name.as_ref().to_owned();
                 writer.commit(&Commit {
                     chunks: chunks.to_vec(),
@@ -332,9 +332,12 @@ impl Shared {
                     quarantine,
                     labels,
                     cursors: cursors.into_iter().map(|(name, next)| (named(name), next)).collect(),
+                    cases,
+                    calls,
                     models,
                     observed,
                     horizon_us,
+                    kept,
                     ..Commit::default()
                 })?;
             }

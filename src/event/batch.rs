@@ -127,6 +127,8 @@ pub struct EventBatch {
     pub panics: u32,
     /// Its keys are secrets: nothing of its bytes is to be kept.
     pub private: bool,
+    /// The fields that those keys were made of.
+    pub secrets: Arc<[Pointer]>,
 }
 
 impl EventBatch {

@@ -67,6 +67,8 @@ pub struct Decoder {
     pub(super) trie: Trie,
     /// Where the fields of an event stand.
     pub(super) fields: Arc<[Pointer]>,
+    /// The fields that a secret key is made of.
+    secrets: Arc<[Pointer]>,
     pub(super) event_bytes_max: usize,
     pub(super) seed: u64,
     /// Plain records are labels.
@@ -91,7 +93,8 @@ impl Decoder {
         let keys = rules.key.pointers.iter().zip(KEY..).map(|(pointer, n)| (pointer, Target::Identity(n)));
         let features = fields.iter().zip(0..).map(|(pointer, n)| (pointer, Target::Feature(n)));
         let trie = Trie::new(identity.into_iter().chain(source).chain(keys).chain(features));
-        Self { trie, fields, event_bytes_max, seed, labels: false, rules }
+        let secrets = rules.key.pointers.iter().filter(|_| rules.key.hmac_key.is_some()).cloned().collect();
+        Self { trie, fields, secrets, event_bytes_max, seed, labels: false, rules }
     }
 
     /// One by the same rules for labels: every record is one.
@@ -158,6 +161,7 @@ impl Decoder {
             // Labels fit every model.
             columns: (!self.labels).then(|| Arc::clone(&self.fields)),
             private: self.rules.key.hmac_key.is_some(),
+            secrets: Arc::clone(&self.secrets),
             ..EventBatch::default()
         }
     }

@@ -8,9 +8,11 @@
 
 mod feed;
 pub mod file;
+pub mod http;
 mod inflight;
 pub mod kafka;
 pub mod mqtt;
+mod poison;
 pub mod postgres;
 mod status;
 #[cfg(test)]
@@ -18,9 +20,10 @@ mod tests;
 
 pub use feed::Feed;
 pub use inflight::InFlight;
+pub use poison::poison_entry;
 pub use status::SinkStatus;
 
-use crate::store::QuarantineEntry;
+use crate::store::{Calls, CaseChange, QuarantineEntry};
 use crate::verdict::{Verdict, write_cloud_event, write_json};
 use std::future::Future;
 use std::pin::Pin;
@@ -61,7 +64,23 @@ pub trait SetAside: Send + Sync {
     fn set_aside(&self, entry: QuarantineEntry, sink: &str, next: u64) -> SettingAside;
 }
 
-/// Resolves when the record is set aside.
+/// What a sink whose calls must not be made twice has to be durable, in one commit.
+#[derive(Debug, Default)]
+pub struct Entry {
+    pub cases: Vec<CaseChange>,
+    /// Sink and the sequence behind which its cursor is then.
+    pub cursor: Option<(String, u64)>,
+    /// Sink and its count.
+    pub calls: Option<(String, Calls)>,
+    pub quarantine: Option<QuarantineEntry>,
+}
+
+/// Such a sink's way to a commit.
+pub trait Book: Send + Sync {
+    fn enter(&self, entry: Entry) -> SettingAside;
+}
+
+/// Resolves when it is durable.
 pub type SettingAside = Pin<Box<dyn Future<Output = Result<(), Stopped>> + Send>>;
 
 /// The engine took it no more: it stopped or failed.

@@ -1,7 +1,9 @@
 //! What a sink shows of itself.
 
+use super::http::Desk;
 use crate::link::{LinkState, Trouble};
 use crate::notice;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Counts and link of one sink; written by its task, read by `status` and the metrics.
@@ -15,6 +17,8 @@ pub struct SinkStatus {
     /// Verdicts confirmed since the start.
     pub delivered: AtomicU64,
     pub link: LinkState,
+    /// The cases of a guarded sink.
+    pub desk: Option<Arc<Desk>>,
 }
 
 impl SinkStatus {

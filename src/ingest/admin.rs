@@ -15,6 +15,7 @@ use std::sync::Arc;
 const OPEN_METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 const RELOAD: &str = "/v1/reload";
+const RESOLVE: &str = "/v1/uncertain/resolve";
 /// The parameter of a reload that goes back.
 const BACK_TO: &str = "back-to=";
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -36,6 +37,26 @@ pub struct Reloaded {
     pub body: Vec<u8>,
 }
 
+/// An uncertain call is to be settled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolve {
+    /// None: the only one that has a call of this verdict.
+    pub sink: Option<String>,
+    pub sequence: u64,
+    /// It is made again; else it counts as made.
+    pub resend: bool,
+}
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolved {
+    /// A JSON object.
+    Done(Vec<u8>),
+    /// There is no such call, or it cannot be settled so: says why.
+    Refused(String),
+    Failed(String),
+}
+
 /// What the admin listener shows. Calls are short and do no I/O, but for a reload.
 pub trait Admin: Send + Sync + 'static {
     /// OpenMetrics text, ended by `# EOF`.
@@ -46,6 +67,10 @@ pub trait Admin: Send + Sync + 'static {
     fn ready(&self) -> Health;
     /// A JSON object.
     fn status(&self) -> Vec<u8>;
+    /// A JSON object: the calls whose outcome is not known. May look into the store.
+    fn uncertain(&self) -> Vec<u8>;
+    /// Settles one of them; resolves when that is durable.
+    fn resolve(&self, resolve: Resolve) -> impl Future<Output = Resolved> + Send;
     /// A JSON object.
     fn version(&self) -> Vec<u8>;
     /// Reads the config and the models anew; resolves when all is swapped or refused. None: it is stopping. `back_to`:
@@ -71,9 +96,11 @@ impl<A: Admin> AdminRoutes<A> {
             "/healthz" => &|| health(self.admin.health()),
             "/readyz" => &|| health(self.admin.ready()),
             "/v1/status" => &|| reply::whole(StatusCode::OK, JSON, self.admin.status()),
+            "/v1/uncertain" => &|| reply::whole(StatusCode::OK, JSON, self.admin.uncertain()),
             "/version" => &|| reply::whole(StatusCode::OK, JSON, self.admin.version()),
             _ => {
-                let detail = "expected /metrics, /healthz, /readyz, /v1/status, /version or POST /v1/reload";
+                let detail = "expected /metrics, /healthz, /readyz, /v1/status, /v1/uncertain, /version, POST /v1/reload or POST \
+                              /v1/uncertain/resolve";
                 return reply::problem(&Problem::new(ProblemKind::NotFound, detail));
             }
         };
@@ -99,21 +126,50 @@ impl<A: Admin> AdminRoutes<A> {
     }
 }
 
+impl<A: Admin> AdminRoutes<A> {
+    /// `sequence=N&as=delivered` or `as=resend`, and `sink=NAME`.
+    async fn resolve(&self, query: &str) -> Response<Reply> {
+        let of = |name: &str| query.split('&').find_map(|part| part.strip_prefix(name)?.strip_prefix('='));
+        let (Some(sequence), Some(how)) = (of("sequence").and_then(|text| text.parse().ok()), of("as")) else {
+            let detail = "expected sequence=N and as=delivered or as=resend";
+            return reply::problem(&Problem::new(ProblemKind::Malformed, detail));
+        };
+        let resend = how == "resend";
+        if !resend && how != "delivered" {
+            return reply::problem(&Problem::new(ProblemKind::Malformed, "expected as=delivered or as=resend"));
+        }
+        match self.admin.resolve(Resolve { sink: of("sink").map(str::to_owned), sequence, resend }).await {
+            Resolved::Done(body) => reply::whole(StatusCode::OK, JSON, body),
+            Resolved::Refused(why) => reply::problem(&Problem::new(ProblemKind::NotFound, why)),
+            Resolved::Failed(why) => reply::problem(&Problem::busy(why)),
+        }
+    }
+}
+
 impl<A: Admin> Routes for AdminRoutes<A> {
     async fn handle(&self, request: Request<Incoming>) -> Response<Reply> {
-        if request.uri().path() != RELOAD {
+        let path = request.uri().path();
+        if path != RELOAD && path != RESOLVE {
             return self.answer(&request);
         }
+        let is_reload = path == RELOAD;
         if request.method() != Method::POST {
             return reply::problem_with(&Problem::new(ProblemKind::MethodNotAllowed, "expected POST"), |headers| {
                 headers.insert(ALLOW, HeaderValue::from_static("POST"));
             });
         }
         if !self.may_reload {
-            let detail = "a reload is asked for on a Unix socket only; send SIGHUP instead";
+            let detail = if is_reload {
+                "a reload is asked for on a Unix socket only; send SIGHUP instead"
+            } else {
+                "an uncertain call is settled on a Unix socket only, or while the daemon is stopped"
+            };
             return reply::problem(&Problem::new(ProblemKind::NotFound, detail));
         }
         let query = request.uri().query().unwrap_or_default();
+        if !is_reload {
+            return self.resolve(query).await;
+        }
         let back_to = query.split('&').find_map(|part| part.strip_prefix(BACK_TO)).map(str::to_owned);
         self.reload(back_to).await
     }

@@ -42,7 +42,7 @@ mod tests;
 
 pub use crate::event::{Attributes, Budget, Exhausted, Form, Permit};
 pub use accept::{Connections, Places};
-pub use admin::{Admin, AdminRoutes, Health, Reloaded};
+pub use admin::{Admin, AdminRoutes, Health, Reloaded, Resolve, Resolved};
 pub use files::{BLOCK_BYTES, BLOCK_EVENTS_MAX, Format, Place};
 pub use http::EventRoutes;
 pub use intake::{Answer, Intake, Outcome, Submission, until_taken};

@@ -2,6 +2,8 @@
 //! users see it, the waits between tries, what a client needs for TLS.
 
 mod backoff;
+mod connect;
+pub mod http;
 pub mod kafka;
 pub mod mqtt;
 pub mod postgres;

@@ -69,6 +69,18 @@ super::notices! {
         "A sink refuses a verdict for what it is: set aside"
         "The verdict is too large for the sink, or it is rejected each time. It stands in the quarantine and the sink goes on with the next."
         "Look at it with `verdictd quarantine show`. Raise the broker's limit if that is the reason.";
+    CALL_UNCERTAIN: Error "call-uncertain" "9398217a5fc82cce65cb138840b63338" ["sink", "sequence", "error"]
+        "A call was begun and its outcome is not known"
+        "A guarded sink (`idempotent = false`) sent a verdict, and the answer was lost: a time-out, a broken connection, an error of the receiver, or a stop of the daemon. Whether the call was done is not known, so it is not made again."
+        "Find out at the receiver, and settle it: `verdictd uncertain list`, then `verdictd uncertain resolve SEQ --delivered` or `--resend`. With `probe-url` the receiver is asked.";
+    CALL_SETTLED: Info "call-settled" "8554dc8f7b322863cc56e2e2f96138d4" ["sink", "sequence", "outcome", "by"]
+        "An uncertain call is settled"
+        "Someone who knows has said what came of it: it was done, or it is made again."
+        "Nothing.";
+    CALLS_USED_UP: Warn "calls-used-up" "959b283241d09eb16f543ddfd2d14d77" ["sink", "calls"]
+        "A guarded sink has made its calls of the day"
+        "`calls-per-day` is reached. The verdicts that are left wait in the store, and go on with the next day in UTC."
+        "Nothing, if that is the agreed budget. Otherwise raise `calls-per-day`.";
     FILE_PUT_ASIDE: Warn "file-put-aside" "4098858f8fd83ef63c6c116998108a0d" ["sink", "file"]
         "A file sink's file was put aside"
         "It ends with verdicts that the store does not hold as they are there: the file is another store's, or the store was restored from an older copy. A new file is begun."

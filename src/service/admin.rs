@@ -1,5 +1,6 @@
 //! What the admin socket shows: the daemon's parts, looked at from outside.
 
+use super::desks::Desks;
 use super::metrics;
 use super::models::Past;
 use super::reload::Report;
@@ -9,7 +10,7 @@ use crate::config::{Config, DiskPlan, MemoryPlan};
 use crate::engine::{Engine, Lineup};
 use crate::event::Budget;
 use crate::forward::SinkStatus;
-use crate::ingest::{Admin, Health, Reloaded};
+use crate::ingest::{Admin, Health, Reloaded, Resolve, Resolved};
 use crate::store::{Room, Store};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -33,6 +34,8 @@ pub struct View {
     pub in_force: RwLock<Arc<InForce>>,
     /// Where a reload is asked for.
     pub reloads: mpsc::Sender<Ask>,
+    /// Calls that are not settled.
+    pub desks: Arc<Desks>,
 }
 
 /// A reload that is asked for.
@@ -99,6 +102,20 @@ impl Admin for View {
         let (reply, answer) = oneshot::channel();
         self.reloads.send(Ask { reply: Some(reply), back_to }).await.ok()?;
         answer.await.ok()
+    }
+
+    fn uncertain(&self) -> Vec<u8> {
+        let now = self.now();
+        let sinks: Vec<&str> = now.sinks.iter().filter(|sink| sink.desk.is_some()).map(|sink| &*sink.name).collect();
+        self.desks.list(&sinks).to_string().into_bytes()
+    }
+
+    async fn resolve(&self, resolve: Resolve) -> Resolved {
+        let (desks, now) = (Arc::clone(&self.desks), self.now());
+        let sinks = now.sinks.iter().filter(|sink| sink.desk.is_some()).map(|sink| sink.name.clone()).collect();
+        // On a task of its own: it is not to be given up in between when the asker goes.
+        let resolving = tokio::spawn(async move { desks.resolve(resolve, sinks).await });
+        resolving.await.unwrap_or_else(|error| Resolved::Failed(error.to_string()))
     }
 
     fn version(&self) -> Vec<u8> {

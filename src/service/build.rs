@@ -120,8 +120,7 @@ pub fn shares(memory: &MemoryPlan) -> Shares {
 
 /// The models in their places, with the shadow's limit.
 pub fn lineup(config: &Config, bundle: Arc<Bundle>, shadow: Option<Arc<Bundle>>) -> Arc<Lineup> {
-    match shadow {
-        Some(shadow) => Lineup::with_shadow(bundle, shadow, config.model.shadow_limit.duration()),
-        None => Lineup::alone(bundle),
-    }
+    let shadow = shadow.map(|shadow| (shadow, config.model.shadow_limit.duration()));
+    let more = config.replay.keep.map_or(&[][..], |_| &config.replay.fields);
+    Lineup::reading(bundle, shadow, more)
 }

@@ -43,6 +43,7 @@ impl Changes {
         wait(old.windows != new.windows, "windows");
         wait(old.admin != new.admin, "admin");
         wait(old.quarantine != new.quarantine, "quarantine");
+        wait(old.replay != new.replay, "replay");
         wait(old.log.format != new.log.format, "log.format");
         for source in &new.sources {
             let before = old.sources.iter().find(|before| before.name == source.name);

@@ -1,9 +1,9 @@
 //! From the config's words on brokers to what their clients take.
 
-use crate::config::{HostPort, MqttClient, MqttProtocol};
-use crate::link::ClientTls;
+use crate::config::{HostPort, HttpSink, MqttClient, MqttProtocol, WebUrl};
 use crate::link::kafka::{Connection, Sasl};
 use crate::link::mqtt::{Address, ClientOptions, Protocol};
+use crate::link::{ClientTls, http};
 
 /// How a Kafka client of this daemon connects; its name is that of its table.
 pub fn kafka(
@@ -36,6 +36,18 @@ pub fn mqtt(client: &MqttClient) -> ClientOptions {
         tls: client.tls.clone().unwrap_or_default(),
         keep_alive: client.keep_alive.duration(),
         ..ClientOptions::new(broker, &client.client_id)
+    }
+}
+
+/// How an HTTP sink of this daemon connects to where a URL leads.
+pub fn http(sink: &HttpSink, url: &WebUrl) -> http::Options {
+    let (host, port) = (url.address.host.clone(), url.address.port);
+    http::Options {
+        server: http::Server { host, port, tls: url.tls },
+        token_file: sink.token_file.clone(),
+        tls: sink.tls.clone().unwrap_or_default(),
+        connect_timeout: http::CONNECT_TIMEOUT.min(sink.timeout.duration()),
+        timeout: sink.timeout.duration(),
     }
 }
 

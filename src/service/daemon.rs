@@ -3,16 +3,17 @@
 //! | step | start | clean stop |
 //! |---|---|---|
 //! | 1 | bundle, memory plan | sources: take nothing more, answer what is in flight |
-//! | 2 | store (and its lock) | engine: commit what waits |
-//! | 3 | engine | sinks: drain, at most [`tasks::SINK_DRAIN_MAX`] |
-//! | 4 | sinks, sources, admin socket | store: cursors, close |
+//! | 2 | store (and its lock) | guarded sinks: the call under way, no further one |
+//! | 3 | engine | engine: commit what waits |
+//! | 4 | sinks, sources, admin socket | sinks: drain, at most [`tasks::SINK_DRAIN_MAX`] |
+//! | 5 | | store: cursors, close |
 
 use super::activation::Activation;
 use super::build::{BuildError, Built, build_to_start, lineup, window_limits};
 use super::models;
 use super::notify::Opening;
 use super::tasks;
-use crate::config::{Config, WhenFull};
+use crate::config::{Config, Period, WhenFull};
 use crate::engine::{Courier, Delivery, Engine, Failure, Parts, Refolded, refold};
 use crate::features::{self, Plan};
 use crate::ingest::{Limits, ListenError};
@@ -110,7 +111,8 @@ fn open(options: &store::Options) -> Result<Opened, StoreError> {
     loop {
         match store::open(options) {
             Err(StoreError::Held { holder, .. })
-                if begun.elapsed() < HELD_WAIT_MAX || holder.contains(store::FORGET_SINK) =>
+                if begun.elapsed() < HELD_WAIT_MAX
+                    || (holder.contains(store::FORGET_SINK) || holder.contains(store::SETTLE_CASE)) =>
             {
                 std::thread::sleep(HELD_LOOK_EVERY);
             }
@@ -149,6 +151,7 @@ async fn serve_until_stopped(start: Start<'_>, opened: Opened) -> Result<(), Dae
         lineup: Arc::clone(&lineup),
         courier: Some(courier()),
         keep_payload: config.quarantine.payload,
+        keep_events: config.replay.keep.is_some(),
         refolded,
     };
     let engine = Arc::new(Engine::start(parts).map_err(DaemonError::Threads)?);
@@ -201,6 +204,7 @@ fn store_options(config: &Config, built: &Built) -> store::Options {
         window: config.dedup.window.duration(),
         index_bytes: built.memory.index,
         disk_bytes: config.limits.disk.bytes(),
+        keeping: store::Keeping { time: config.replay.keep.map(Period::duration), bytes: config.replay.disk.bytes() },
         when_full: match config.dedup.when_full {
             WhenFull::Shorten => store::WhenFull::Shorten,
             WhenFull::Refuse => store::WhenFull::Refuse,

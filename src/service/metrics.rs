@@ -102,6 +102,15 @@ impl Snapshot {
             by_sink(&|sink| f64::from(u8::from(sink.link.is_up()))),
         );
 
+        let guarded = now.sinks.iter().filter_map(|sink| Some((sink, sink.desk.as_ref()?.shown())));
+        let of_sink = |name: &str| vec![("sink", name.to_owned())];
+        let (mut uncertain, mut calls) = (Vec::new(), Vec::new());
+        for (sink, shown) in guarded {
+            uncertain.push((of_sink(&sink.name), number(u64::try_from(shown.uncertain).unwrap_or(u64::MAX))));
+            calls.push((of_sink(&sink.name), number(shown.calls)));
+        }
+        add("sink_uncertain", "Calls of a guarded sink whose outcome is not known", false, uncertain);
+        add("sink_calls_today", "Calls that a guarded sink began on the UTC day of the last one", false, calls);
         let parts = [
             ("resident", resident_bytes()),
             ("index", stats.index_bytes),
@@ -112,6 +121,10 @@ impl Snapshot {
         add("memory_bytes", "Memory in use: the whole process (resident), and parts of it", false, parts.to_vec());
         let single = |value: f64| vec![(Vec::new(), value)];
         add("memory_budget_bytes", "limits.memory", false, single(number(now.memory.budget)));
+        add("kept_events", "Events kept for a replay", false, single(number(stats.kept_events)));
+        add("kept_bytes", "Bytes of the events kept for a replay", false, single(number(stats.kept_bytes)));
+        let passed_over = single(number(stats.kept_passed_over));
+        add("kept_passed_over", "Events too long to be kept for a replay", true, passed_over);
         add("store_bytes", "Bytes in use in state-dir", false, single(number(stats.disk_bytes)));
         add("store_budget_bytes", "limits.disk", false, single(number(stats.disk_budget_bytes)));
         #[allow(clippy::cast_precision_loss)]

@@ -3,9 +3,12 @@
 use super::aside::Aside;
 use super::clients;
 use super::daemon::DaemonError;
-use crate::config::{self, Compression, Config, FileSink, KafkaSink, MqttSink, PostgresSink, Sink, SinkKind};
+use super::desks::Desks;
+use crate::config::{
+    self, Compression, Config, FileSink, GuardedSink, HttpSink, KafkaSink, MqttSink, PostgresSink, Sink, SinkKind,
+};
 use crate::engine::Engine;
-use crate::forward::{Encoding, Filter, SetAside, SinkStatus, file, kafka, mqtt, postgres};
+use crate::forward::{Encoding, Filter, SetAside, SinkStatus, file, http, kafka, mqtt, postgres};
 use crate::store::Store;
 use std::future::Future;
 use std::pin::Pin;
@@ -18,6 +21,7 @@ use tokio::task::JoinHandle;
 pub struct Sinks {
     store: Arc<Store>,
     aside: Arc<dyn SetAside>,
+    desks: Arc<Desks>,
     instance: String,
     running: Vec<Running>,
 }
@@ -27,6 +31,8 @@ struct Running {
     status: Arc<SinkStatus>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
+    /// It commits what it does, so it must end before the engine.
+    is_guarded: bool,
 }
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -35,9 +41,16 @@ type Prepared = (String, Arc<SinkStatus>, watch::Sender<bool>, Task);
 impl Sinks {
     #[must_use]
     pub fn new(config: &Config, store: &Arc<Store>, engine: &Arc<Engine>) -> Self {
-        let aside = Aside { engine: Arc::clone(engine), keep_payload: config.quarantine.payload };
+        let aside = Arc::new(Aside { engine: Arc::clone(engine), keep_payload: config.quarantine.payload });
         let (store, instance) = (Arc::clone(store), config.instance.clone());
-        Self { store, aside: Arc::new(aside), instance, running: Vec::new() }
+        let desks = Arc::new(Desks::new(&store, aside.clone()));
+        Self { store, aside, desks, instance, running: Vec::new() }
+    }
+
+    /// The cases of sinks.
+    #[must_use]
+    pub fn desks(&self) -> Arc<Desks> {
+        Arc::clone(&self.desks)
     }
 
     /// Starts those of `sinks` that do not run, a task each. The store must know them.
@@ -48,13 +61,18 @@ impl Sinks {
         let new = sinks.iter().filter(|sink| self.running.iter().all(|running| running.name != sink.name));
         let prepared = new.map(|sink| self.prepare(sink)).collect::<Result<Vec<_>, _>>()?;
         for (name, status, stop, task) in prepared {
-            self.running.push(Running { name, status, stop, task: tokio::spawn(task) });
+            let is_guarded = status.desk.is_some();
+            self.running.push(Running { name, status, stop, task: tokio::spawn(task), is_guarded });
         }
         Ok(())
     }
 
     fn prepare(&self, sink: &Sink) -> Result<Prepared, DaemonError> {
-        let status = Arc::new(SinkStatus::new(&sink.name, sink.kind.name(), target(&sink.kind)));
+        let mut status = SinkStatus::new(&sink.name, sink.kind.name(), target(&sink.kind));
+        if matches!(&sink.kind, SinkKind::Http(HttpSink { guarded: Some(_), .. })) {
+            status.desk = Some(self.desks.of(&sink.name).map_err(DaemonError::Store)?);
+        }
+        let status = Arc::new(status);
         let stop = watch::Sender::new(false);
         let (store, stopped) = (Arc::clone(&self.store), stop.subscribe());
         let (aside, shown) = (Arc::clone(&self.aside), Arc::clone(&status));
@@ -63,6 +81,13 @@ impl Sinks {
             SinkKind::Kafka(to) => {
                 Box::pin(kafka::run(kafka_options(&self.instance, sink, to), store, aside, shown, stopped))
             }
+            SinkKind::Http(to) => match (&to.guarded, &status.desk) {
+                (Some(guarded), Some(desk)) => {
+                    let (options, guarded) = guarded_options(sink, to, guarded);
+                    Box::pin(http::run_guarded(options, guarded, store, Arc::clone(desk), shown, stopped))
+                }
+                _ => Box::pin(http::run(http_options(sink, to), store, aside, shown, stopped)),
+            },
             SinkKind::Mqtt(to) => Box::pin(mqtt::run(mqtt_options(sink, to)?, store, aside, shown, stopped)),
             SinkKind::Postgres(to) => {
                 let options = postgres_options(&self.instance, sink, to)?;
@@ -94,6 +119,14 @@ impl Sinks {
         }
     }
 
+    /// Ends those that commit what they do, for a stop of the daemon: no further call is made, and the outcome of the one
+    /// under way is made durable. While the engine still takes commits.
+    pub async fn stop_guarded(&mut self) {
+        let guarded = self.running.iter().filter(|running| running.is_guarded);
+        let names: Vec<String> = guarded.map(|running| running.name.clone()).collect();
+        self.stop(&names).await;
+    }
+
     /// Ends all, for a stop of the daemon: each drains what is committed, as far as it gets.
     pub async fn drain(&mut self) {
         let names: Vec<String> = self.running.iter().map(|running| running.name.clone()).collect();
@@ -107,6 +140,7 @@ fn target(kind: &SinkKind) -> String {
         SinkKind::File(to) => to.path.display().to_string(),
         SinkKind::Mqtt(to) => format!("{} {}", to.client.broker, to.topic),
         SinkKind::Kafka(to) => format!("{} {}", clients::list(&to.brokers), to.topic),
+        SinkKind::Http(to) => to.url.to_string(),
         SinkKind::Postgres(to) => format!("{} {}", to.address, to.table),
     }
 }
@@ -132,6 +166,34 @@ fn file_options(sink: &Sink, to: &FileSink) -> file::Options {
         encoding: encoding(sink),
         filter: Filter(sink.decisions.clone()),
     }
+}
+
+pub(super) fn http_options(sink: &Sink, to: &HttpSink) -> http::Options {
+    http::Options {
+        encoding: encoding(sink),
+        filter: Filter(sink.decisions.clone()),
+        batch: to.batch,
+        in_flight: to.in_flight,
+        in_flight_bytes: to.in_flight_size.as_usize(),
+        ..http::Options::new(&sink.name, clients::http(to, &to.url), &to.url.target)
+    }
+}
+
+fn guarded_options(sink: &Sink, to: &HttpSink, guarded: &GuardedSink) -> (http::Options, http::Guarded) {
+    let drain = http::GUARDED_DRAIN.min(to.timeout.duration());
+    let spacing = guarded.rate.map_or(0, config::Rate::spacing_ms);
+    let rules = http::Rules {
+        wait: guarded.wait,
+        open_max: guarded.uncertain_limit,
+        calls_per_day: guarded.calls_per_day,
+        spacing_ms: i64::try_from(spacing).unwrap_or(i64::MAX),
+    };
+    let probe = guarded.probe_url.as_ref().map(|url| http::Probe {
+        client: clients::http(to, url),
+        target: url.target.clone(),
+        after: guarded.probe_after.duration(),
+    });
+    (http::Options { batch: 1, drain, ..http_options(sink, to) }, http::Guarded { rules, probe })
 }
 
 pub(super) fn mqtt_options(sink: &Sink, to: &MqttSink) -> Result<mqtt::Options, DaemonError> {

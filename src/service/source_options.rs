@@ -109,13 +109,13 @@ fn format(format: &Format) -> ingest::Format {
 mod tests {
     use super::*;
     use crate::config::{
-        KAFKA_SOURCE_BYTES, SinkKind, SourceKind, Text, kafka_sink_bytes, mqtt_sink_bytes, parse, postgres_sink_bytes,
-        starter,
+        KAFKA_SOURCE_BYTES, SinkKind, SourceKind, Text, http_sink_bytes, kafka_sink_bytes, mqtt_sink_bytes, parse,
+        postgres_sink_bytes, starter,
     };
 
     #[test]
     fn the_memory_plan_counts_what_clients_say_they_need() {
-        let text = starter(&["kafka"], &["kafka", "mqtt", "postgres"]).unwrap();
+        let text = starter(&["kafka"], &["kafka", "mqtt", "http", "postgres"]).unwrap();
         let text = Text { file: "/etc/v.toml".into(), text };
         let config = parse(&[text], "box", &|_| None).unwrap().config;
         let needed = |bytes: usize| u64::try_from(bytes).unwrap();
@@ -130,6 +130,10 @@ mod tests {
                 SinkKind::Mqtt(to) => {
                     let options = super::super::sinks::mqtt_options(sink, to).unwrap();
                     assert!(mqtt_sink_bytes(to) >= needed(options.memory_bytes()));
+                }
+                SinkKind::Http(to) => {
+                    let options = super::super::sinks::http_options(sink, to);
+                    assert!(http_sink_bytes(to) >= needed(options.memory_bytes()));
                 }
                 SinkKind::Postgres(to) => {
                     let options = super::super::sinks::postgres_options("box", sink, to).unwrap();

@@ -5,6 +5,7 @@ use super::beside;
 use super::reload::Report;
 use super::sources::{SourceView, Way};
 use crate::forward::SinkStatus;
+use crate::forward::http::{Desk, Hold};
 use crate::link::{LinkState, Trouble};
 use crate::model;
 use crate::store::{Room, Stats, Store, WindowCut};
@@ -77,6 +78,11 @@ pub fn status(view: &View) -> Value {
             "set-aside": stats.set_aside,
             "lost": stats.lost,
         },
+        "replay": {
+            "events": stats.kept_events,
+            "bytes": stats.kept_bytes,
+            "passed-over": stats.kept_passed_over,
+        },
         "quarantine": {
             "events": stats.quarantine_entries,
             "bytes": stats.quarantine_bytes,
@@ -148,6 +154,19 @@ fn sink(store: &Store, sink: &SinkStatus) -> Value {
         "lag-seconds": lag.seconds,
         "errors": errors(&sink.link),
         "last-error": last_error(&sink.link),
+        "guarded": sink.desk.as_deref().map(guarded),
+    })
+}
+
+/// The calls of a guarded sink.
+fn guarded(desk: &Desk) -> Value {
+    let shown = desk.shown();
+    json!({
+        "uncertain": shown.uncertain,
+        "oldest": shown.oldest_ms.map(|ms| jiff::Timestamp::from_millisecond(ms).map(|at| format!("{at:.0}")).ok()),
+        "to-resend": shown.again,
+        "calls-today": shown.calls,
+        "held-by": shown.hold.map(Hold::name),
     })
 }
 
@@ -201,6 +220,19 @@ pub fn warnings(view: &View, stats: &Stats) -> Vec<String> {
     for sink in now.sinks.iter().filter(|sink| !sink.link.is_up()) {
         let why = sink.link.last_error().map(|error| error.text).unwrap_or_default();
         lines.push(format!("sink {} is down: {why}", sink.name));
+    }
+    let mut shown = 0;
+    for (sink, desk) in now.sinks.iter().filter_map(|sink| Some((sink, sink.desk.as_ref()?))) {
+        let desk = desk.shown();
+        shown += u64::try_from(desk.uncertain + desk.again).unwrap_or(0);
+        if desk.uncertain > 0 {
+            lines.push(format!("sink {}: {} calls are uncertain; see `verdictd uncertain`", sink.name, desk.uncertain));
+        }
+    }
+    // One may be under way just now.
+    let guarded = u64::try_from(now.sinks.iter().filter(|sink| sink.desk.is_some()).count()).unwrap_or(0);
+    if stats.cases > shown + guarded {
+        lines.push("calls of sinks that are not guarded any more are open; see `verdictd uncertain`".to_owned());
     }
     lines.extend(now.left_out.iter().map(|why| format!("the shadow model is left out until a reload: {why}")));
     lines.extend(now.lineup.shadow().and_then(|shadow| beside::warning(shadow)));

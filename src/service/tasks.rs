@@ -151,6 +151,7 @@ impl<'a> Tasks<'a> {
             tight,
             in_force: RwLock::new(Arc::new(in_force)),
             reloads: asking,
+            desks: sinks.desks(),
         });
         let may_reload = matches!(listener.address(), Listen::Unix(_));
         let routes = AdminRoutes { admin: Arc::clone(&view), may_reload };
@@ -218,6 +219,9 @@ impl<'a> Tasks<'a> {
     async fn drain(&mut self) {
         self.stop_sources.send_replace(true);
         while self.sources.join_next().await.is_some() {}
+        if tokio::time::timeout(SINK_DRAIN_MAX, self.sinks.stop_guarded()).await.is_err() {
+            tracing::warn!(kind = notice::DRAIN_CUT.kind, "a guarded sink did not end in time");
+        }
         let draining = Arc::clone(self.engine);
         drop(tokio::task::spawn_blocking(move || draining.drain()).await);
         if tokio::time::timeout(SINK_DRAIN_MAX, self.sinks.drain()).await.is_err() {

@@ -37,6 +37,9 @@ pub enum StoreError {
     /// A name under which no cursor is stored.
     #[error("there is no cursor of a sink {name:?}; there is {}", listed(there))]
     NoSuchCursor { name: String, there: Vec<String> },
+    /// A call that is settled, or never was open.
+    #[error("sink {sink:?} has no call of verdict {sequence} whose outcome is not known")]
+    NoSuchCase { sink: String, sequence: u64 },
     /// A name that no open sink has.
     #[error("no sink named {0:?} was declared when the store was opened")]
     NoSuchSink(String),

@@ -5,7 +5,7 @@
 //! ```text
 //!  0  3  magic  F5 76 64
 //!  3  1  kind   'L' log chunk, 'O' source offset, 'C' sink cursor, 'Q' quarantine part, 'M' meta,
-//!              'X' observations, 'D' labels, 'B' labels of a store up to format 2
+//!              'X' observations, 'U' case, 'D' labels, 'B' labels of a store up to format 2, 'E' kept events
 //!  4  1  version of this layout and of the body's: 1
 //!  5  1  flags  bit 0: the body is an lz4 block after its raw length (u16)
 //!  6  2  length of what follows the header, bytes
@@ -40,9 +40,11 @@ pub enum Kind {
     Quarantine,
     Meta,
     Observation,
+    Case,
     Label,
     /// Of a store up to format 2.
     OldLabel,
+    Kept,
 }
 
 impl Kind {
@@ -54,21 +56,25 @@ impl Kind {
             Self::Quarantine => b'Q',
             Self::Meta => b'M',
             Self::Observation => b'X',
+            Self::Case => b'U',
             Self::Label => b'D',
             Self::OldLabel => b'B',
+            Self::Kept => b'E',
         }
     }
 
     fn of(tag: u8) -> Option<Self> {
-        const ALL: [Kind; 8] = [
+        const ALL: [Kind; 10] = [
             Kind::Log,
             Kind::Offset,
             Kind::Cursor,
             Kind::Quarantine,
             Kind::Meta,
             Kind::Observation,
+            Kind::Case,
             Kind::Label,
             Kind::OldLabel,
+            Kind::Kept,
         ];
         ALL.into_iter().find(|kind| kind.tag() == tag)
     }

@@ -4,10 +4,12 @@
 //! copy made while a daemon writes may be torn in ways that no power cut can leave: where a held store looks
 //! damaged, it is copied again. What the engine cannot open is read as a salvage would read it.
 
+use super::case::{self, Case};
 use super::chunk::Chunk;
 use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::history;
+use super::kept_log::{self, KeptEvents};
 use super::keys;
 use super::label::{Label, LabelChunk};
 use super::layout::{self, Layout};
@@ -48,10 +50,14 @@ pub struct Report {
     /// Source name, length of its offset.
     pub offsets: Vec<(String, usize)>,
     pub quarantine: Vec<QuarantineInfo>,
+    /// Calls of sinks that are not settled.
+    pub cases: u64,
     /// Labels kept.
     pub labels: u64,
     /// Those of them whose event is not known yet.
     pub labels_pending: u64,
+    /// Events kept for a replay.
+    pub kept_events: u64,
     /// Observations kept for the windows.
     pub observations: u64,
     /// Least event time in the oldest chunk of them, microseconds since 1970.
@@ -201,6 +207,15 @@ impl Inspector {
         shared::quarantine_get(medium, sequence)
     }
 
+    /// Calls of sinks that are not settled, by sink and sequence.
+    ///
+    /// # Errors
+    /// When the copy cannot be read.
+    pub fn cases(&self) -> Result<Vec<Case>, StoreError> {
+        let Some(medium) = &self.medium else { return Ok(Vec::new()) };
+        case::read(medium, None, usize::MAX)
+    }
+
     /// Hands out the labels kept, in the order in which they came.
     ///
     /// # Errors
@@ -213,6 +228,12 @@ impl Inspector {
             chunk.iter().flat_map(|chunk| &chunk.labels).for_each(&mut each);
         }
         Ok(())
+    }
+
+    /// The events kept for a replay, ascending. To be used while the inspector lives.
+    #[must_use]
+    pub fn kept(&self) -> KeptEvents {
+        KeptEvents::of(self.medium.as_ref())
     }
 
     /// Which model was in use when, ascending.
@@ -257,9 +278,17 @@ impl Inspector {
     ) -> Result<(), StoreError> {
         let mut known = None;
         let mut next_observation = None;
-        for family in
-            [keys::CURSOR, keys::LOG, keys::META, keys::OFFSET, keys::QUARANTINE, keys::LABEL, keys::OBSERVATION]
-        {
+        for family in [
+            keys::CASE,
+            keys::CURSOR,
+            keys::LOG,
+            keys::META,
+            keys::OFFSET,
+            keys::QUARANTINE,
+            keys::LABEL,
+            keys::OBSERVATION,
+            keys::KEPT,
+        ] {
             for entry in medium.scan(family, &[family]) {
                 let (key, value) = entry?;
                 report.live_bytes += value.len() as u64;
@@ -318,6 +347,10 @@ fn check_value(
             let cursor = state::decode_cursor(&body).map(|(name, next)| (name.to_owned(), next));
             cursor.map(|cursor| report.cursors.push(cursor)).is_ok()
         }),
+        Some(&keys::CASE) => {
+            report.cases += 1;
+            case::whole(key, value).is_some()
+        }
         Some(&keys::OFFSET) => body(Kind::Offset).is_some_and(|body| {
             let offset = state::decode_offset(&body).map(|(name, offset)| (name.to_owned(), offset.len()));
             offset.map(|offset| report.offsets.push(offset)).is_ok()
@@ -343,6 +376,10 @@ fn check_value(
             report.observations_from_us = report.observations_from_us.or(earliest);
             true
         }),
+        Some(&keys::KEPT) => kept_log::decode(key, value).is_some_and(|events| {
+            report.kept_events += events.len() as u64;
+            true
+        }),
         _ => body(Kind::Meta).is_some_and(|body| match state::meta_name(&body) {
             Ok(state::STATE) => {
                 *known = State::decode(&body).ok();
@@ -354,6 +391,7 @@ fn check_value(
                 gaps.retain(|gap| !listed.iter().any(|known| known.0 <= gap.0 && gap.1 <= known.1));
                 true
             }
+            Ok(name) if name.starts_with(case::CALLS) => case::decode_calls(&body).is_ok(),
             Ok(name) => history::check(name, &body).unwrap_or(true),
             Err(_) => true,
         }),

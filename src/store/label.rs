@@ -15,7 +15,7 @@
 //!
 //! ```text
 //! flags     u8      bit 0 has a key;  bit 1 its event is known;  bit 2 has the event's time;  bit 3 has cells;
-//!                   bit 4 some of them are missing
+//!                   bit 4 some of them are missing;  bit 5 says when it came
 //! source    bytes   varint length, then the text
 //! id        bytes
 //! key       bytes                                 (if bit 0)
@@ -25,6 +25,7 @@
 //! time      signed  microseconds since 1970
 //! value     f64     little-endian
 //! log time  varint  milliseconds
+//! next      varint  the next verdict's sequence when it came        (if bit 5)
 //! schema    varint  index, then the cells         (if bit 3)
 //! ```
 //!
@@ -62,6 +63,8 @@ pub struct Label {
     pub value: f64,
     /// Log time of its commit, milliseconds.
     pub log_ms: u64,
+    /// The sequence of the verdict that was next when it came; 0 in a store up to format 3.
+    pub next: u64,
     /// What the cells are, where there are any.
     pub schema: Option<Arc<Schema>>,
     /// The cells of the event's observation, one a column.
@@ -73,6 +76,7 @@ const HAS_SEQUENCE: u8 = 1 << 1;
 const HAS_EVENT: u8 = 1 << 2;
 const HAS_CELLS: u8 = 1 << 3;
 const MISSING: u8 = 1 << 4;
+const HAS_NEXT: u8 = 1 << 5;
 
 /// A chunk that is being filled.
 #[derive(Clone, Debug, Default)]
@@ -107,7 +111,8 @@ impl Filling {
                 | flag(label.sequence.is_some(), HAS_SEQUENCE)
                 | flag(label.event_us.is_some(), HAS_EVENT)
                 | flag(schema.is_some(), HAS_CELLS)
-                | flag(some_missing, MISSING),
+                | flag(some_missing, MISSING)
+                | flag(label.next > 0, HAS_NEXT),
         );
         put_bytes(out, label.source.as_bytes());
         put_bytes(out, label.id.as_bytes());
@@ -124,6 +129,9 @@ impl Filling {
         put_signed(out, label.time_us);
         out.extend_from_slice(&label.value.to_le_bytes());
         put_varint(out, label.log_ms);
+        if label.next > 0 {
+            put_varint(out, label.next);
+        }
         if let Some((index, schema)) = schema {
             put_varint(out, index as u64);
             schema.put_cells(out, &label.cells, some_missing);
@@ -229,6 +237,7 @@ impl LabelChunk {
                 time_us,
                 value,
                 log_ms,
+                next: 0,
                 schema,
                 cells,
             });
@@ -239,7 +248,7 @@ impl LabelChunk {
 
 fn label(reader: &mut Reader<'_>, schemas: &[Arc<Schema>]) -> Result<Label, Malformed> {
     let flags = reader.byte()?;
-    if flags >= MISSING << 1 {
+    if flags >= HAS_NEXT << 1 {
         return Err(Malformed("known flags of a label"));
     }
     let has = |bit: u8| flags & bit != 0;
@@ -251,6 +260,7 @@ fn label(reader: &mut Reader<'_>, schemas: &[Arc<Schema>]) -> Result<Label, Malf
     let time_us = reader.signed()?;
     let value = f64::from_le_bytes(*reader.array()?);
     let log_ms = reader.varint()?;
+    let next = if has(HAS_NEXT) { reader.varint()? } else { 0 };
     let mut cells = Vec::new();
     let mut schema = None;
     if has(HAS_CELLS) {
@@ -259,7 +269,7 @@ fn label(reader: &mut Reader<'_>, schemas: &[Arc<Schema>]) -> Result<Label, Malf
         known.read_cells(reader, has(MISSING), &mut cells)?;
         schema = Some(Arc::clone(known));
     }
-    Ok(Label { source, id, key, identity, sequence, event_us, time_us, value, log_ms, schema, cells })
+    Ok(Label { source, id, key, identity, sequence, event_us, time_us, value, log_ms, next, schema, cells })
 }
 
 /// The longest texts, schema and cells: one always fits.
@@ -269,7 +279,7 @@ const _: () = assert!(
         + 2 * (2 + NAME_BYTES_MAX)
         + 2
         + KEY_BYTES_MAX
-        + 60
+        + 70
         + CELLS_BYTES_MAX
         <= BODY_BYTES_MAX
 );

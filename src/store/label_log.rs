@@ -227,6 +227,7 @@ mod tests {
             time_us: -5,
             value: 0.5,
             log_ms: n,
+            next: if has(32) { n + 1 } else { 0 },
             schema: has(8).then(|| Arc::new(schema)),
             cells: if has(8) { vec![if has(16) { 0 } else { n }, 1.5f64.to_bits()] } else { Vec::new() },
         }

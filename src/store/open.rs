@@ -1,5 +1,6 @@
 //! Opening the store: the lock, recovery, and the parts handed out.
 
+use super::case::CaseLog;
 use super::disk::{self, Disk};
 use super::error::StoreError;
 use super::frame::{self, Kind};
@@ -67,7 +68,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     let layout = Layout::new(&options.dir);
     layout::make_dir(&layout.dir)?;
     let lock = Lock::take(&layout.lock(), &options.instance)?;
-    let Recovered { medium, mut state, folded, observed } = recover::recover(&layout, options, recovery, laps)?;
+    let Recovered { medium, mut state, folded, observed, kept } = recover::recover(&layout, options, recovery, laps)?;
     let gaps = recover::read_gaps(&medium)?;
     let lost: u64 = gaps.iter().map(|(from, to)| to - from).sum();
     if recovery.salvaged_to.is_some() {
@@ -84,16 +85,24 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     let quarantined = read_quarantine(&medium)?;
     let (labels, damaged_labels) = read_labels(&medium)?;
     recovery.set_aside_now += damaged_labels;
+    let cases = CaseLog::open(&medium)?;
     let history = History::open(&medium)?;
     let figures = Figures::default();
     let quarantine_bytes: u64 = quarantined.iter().map(|entry| entry.2).sum();
-    let live = folded.live + quarantine_bytes + labels.bytes() + observed.list.bytes() + history.bytes();
+    let live = folded.live
+        + quarantine_bytes
+        + cases.bytes()
+        + labels.bytes()
+        + observed.list.bytes()
+        + kept.bytes()
+        + history.bytes();
     for (figure, value) in [
         (&figures.quarantine_entries, quarantined.len() as u64),
         (&figures.quarantine_bytes, quarantine_bytes),
         (&figures.lost, lost),
         (&figures.set_aside, salvage::count(&layout)),
         (&figures.log_floor, state.log_floor),
+        (&figures.cases, cases.count()),
         (&figures.labels, labels.count()),
         (&figures.labels_pending, labels.pending()),
         (&figures.window_floor, folded.index.floor().max(state.disk_floor)),
@@ -142,14 +151,17 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
         merged: None,
         quarantined,
         quarantine_budget: options.quarantine_bytes,
+        cases,
         labels,
         observations: observed.log,
+        kept,
         newest_us: observed.newest_us,
         history,
         when_full: options.when_full,
         state_age: 0,
         alarm: CutAlarm::default(),
     };
+    writer.tell_kept();
     let now_ms = writer.clock.now_ms();
     let time_floor = writer.window.floor(now_ms, writer.state.next);
     writer.note_window(time_floor, now_ms);

@@ -1,5 +1,6 @@
 //! What the store is opened with.
 
+use super::kept_log::Keeping;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -51,6 +52,8 @@ pub struct Options {
     pub sinks: Vec<SinkDecl>,
     /// Budget of the quarantine, bytes; over it the oldest entries go, counted and warned of.
     pub quarantine_bytes: u64,
+    /// What is kept of events for a replay.
+    pub keeping: Keeping,
     /// Called when a write has hung for [`super::STUCK_AFTER`]. The log engine can wait for ever on a write
     /// that failed on another thread; the process must then end (74).
     pub on_stuck: fn(&str),
@@ -58,7 +61,7 @@ pub struct Options {
 
 impl Options {
     /// Defaults for everything but the directory: window 7 d, budgets 8 MiB cache, 4 MiB tail, 16 MiB index,
-    /// 4 GiB disk, 64 MiB quarantine; no sinks.
+    /// 4 GiB disk, 64 MiB quarantine; no sinks; no events kept.
     #[must_use]
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -72,6 +75,7 @@ impl Options {
             when_full: WhenFull::Shorten,
             sinks: Vec::new(),
             quarantine_bytes: 64 << 20,
+            keeping: Keeping::default(),
             on_stuck: super::medium::exit_stuck,
         }
     }

@@ -4,6 +4,7 @@ use super::disk;
 use super::error::StoreError;
 use super::fold::{Folded, fold};
 use super::frame::{self, Kind};
+use super::kept_log::KeptLog;
 use super::keys;
 use super::layout::{self, Layout};
 use super::medium::Medium;
@@ -24,6 +25,7 @@ pub struct Recovered {
     pub state: State,
     pub folded: Folded,
     pub observed: observed::Found,
+    pub kept: KeptLog,
 }
 
 /// Times the phases of an open, and knows how far it came.
@@ -154,13 +156,13 @@ fn read(
             }
             Some(state) => state,
         };
-        let (folded, observed) = fold_both(&medium, options, &state, recovery)?;
+        let (folded, observed, kept) = fold_all(&medium, options, &state, recovery)?;
         let gaps = read_gaps(&medium)?;
         // What a sink has confirmed was durable: sequences below a cursor are never given again.
         let cursors = read_cursors(&medium)?.into_iter().map(|(_, next)| next).max().unwrap_or(0);
-        Ok(Ok((state, folded, observed, gaps, cursors)))
+        Ok(Ok((state, folded, (observed, kept), gaps, cursors)))
     });
-    let (state, folded, observed, gaps, cursors) = match read {
+    let (state, folded, (observed, kept), gaps, cursors) = match read {
         Ok(Ok(read)) => read,
         Ok(Err(loss)) => return Ok(Err(loss)),
         Err(StoreError::Engine { message, .. }) => return Ok(Err(message)),
@@ -177,32 +179,38 @@ fn read(
             observed.missing, observed.damaged
         )));
     }
+    if kept.1 > 0 {
+        return Ok(Err(format!("{} chunks of events kept for a replay are damaged", kept.1)));
+    }
     let next = folded.next.max(state.next);
     match tip.map_or(0, |tip| tip.next).max(cursors) {
         durable if durable > next => {
             Ok(Err(format!("the log ends before sequence {next}, it was durable before {durable}")))
         }
-        _ => Ok(Ok(Recovered { medium, state, folded, observed })),
+        _ => Ok(Ok(Recovered { medium, state, folded, observed, kept: kept.0 })),
     }
 }
 
-/// Folds the log and, beside it, lists the observations.
-fn fold_both(
+/// The events kept for a replay, and how many chunks of them are damaged.
+type FoundKept = (KeptLog, u64);
+
+/// Folds the log and, beside it, lists the observations and the events kept.
+fn fold_all(
     medium: &Medium,
     options: &Options,
     state: &State,
     recovery: &mut Recovery,
-) -> Result<(Folded, observed::Found), StoreError> {
+) -> Result<(Folded, observed::Found, FoundKept), StoreError> {
     std::thread::scope(|scope| {
-        let listing = scope.spawn(|| observed::read(medium));
+        let listing = scope.spawn(|| Ok((observed::read(medium)?, KeptLog::read(medium, options.keeping)?)));
         let folded = fold(medium, options, state, recovery)?;
-        let observed = listing.join().unwrap_or_else(|_| {
+        let (observed, kept) = listing.join().unwrap_or_else(|_| {
             Err(StoreError::Engine {
                 what: "read the observations",
                 message: String::from("the reading thread panicked"),
             })
         })?;
-        Ok((folded, observed))
+        Ok((folded, observed, kept))
     })
 }
 

@@ -4,8 +4,8 @@
 //! # What comes back
 //!
 //! Of the log every sequence of which a whole chunk is found; of cursors, offsets and meta entries the value
-//! with the highest commit number; of quarantine, labels and observations every complete entry, also such as were
-//! dropped before; of observations only those of verdicts that were durable. What is missing is listed (meta entry
+//! with the highest commit number; of quarantine, labels, observations and kept events every complete entry, also such as
+//! were dropped before; of cases the newest value, as one that nobody knows the outcome of; of observations and kept events only those of verdicts that were durable. What is missing is listed (meta entry
 //! `gaps`), counted and reported once; of observations it is counted.
 //!
 //! # Safe to be cut off
@@ -15,9 +15,11 @@
 //! finds a `damaged-<n>` without the file `done` salvages again, from all of it.
 
 use super::builder::BatchBuilder;
+use super::case;
 use super::chunk::Chunk;
 use super::error::StoreError;
 use super::frame::{self, Framed, Kind};
+use super::kept_chunk::{self, Rows};
 use super::keys;
 use super::label::LabelChunk;
 use super::layout::{self, Layout};
@@ -45,13 +47,15 @@ type SmallValue = (u64, Kind, Box<[u8]>);
 pub struct Found {
     /// By first sequence and count; of equals the newest.
     chunks: BTreeMap<(u64, u64), Value>,
-    /// Cursors, offsets and meta entries by key.
+    /// Cursors, offsets, cases and meta entries by key.
     small: BTreeMap<Vec<u8>, SmallValue>,
     quarantine: BTreeMap<(u64, u16), Value>,
     /// Label chunks by first number.
     labels: BTreeMap<u64, SmallValue>,
     /// Chunks of observations by first sequence.
     observations: BTreeMap<u64, Value>,
+    /// Chunks of kept events by first sequence.
+    kept: BTreeMap<u64, Value>,
     /// Where the log ended when each generation opened it, as far as known.
     openings: BTreeMap<u64, u64>,
 }
@@ -95,7 +99,17 @@ impl Found {
                 }
                 return;
             }
+            Kind::Kept => {
+                if let Ok(head) = kept_chunk::Head::of(&body) {
+                    let slot = self.kept.entry(head.first).or_default();
+                    if commit >= slot.0 {
+                        *slot = (commit, body);
+                    }
+                }
+                return;
+            }
             Kind::Cursor => state::decode_cursor(&body).ok().map(|(name, _)| keys::named(keys::CURSOR, name)),
+            Kind::Case => case::key_of(&body),
             Kind::Offset => state::decode_offset(&body).ok().map(|(name, _)| keys::named(keys::OFFSET, name)),
             Kind::Meta => {
                 if let Ok(state) = State::decode(&body) {
@@ -143,6 +157,12 @@ impl Found {
     fn confirmed(&self) -> u64 {
         let cursors = self.small.values().filter(|(_, kind, _)| *kind == Kind::Cursor);
         cursors.filter_map(|(.., body)| state::decode_cursor(body).ok()).map(|(_, next)| next).max().unwrap_or(0)
+    }
+
+    /// Where a sink's cursor stands; 0 where it is not known.
+    fn cursor(&self, sink: &str) -> u64 {
+        let found = self.small.get(&keys::named(keys::CURSOR, sink));
+        found.and_then(|(.., body)| state::decode_cursor(body).ok()).map_or(0, |(_, next)| next)
     }
 
     fn state(&self) -> Option<State> {
@@ -268,8 +288,13 @@ fn write_all(medium: &Medium, found: &Found, tip: Option<Tip>) -> Result<(u64, u
         batch.put(&keys::label(*number), frame::wrap(*kind, *commit, body))?;
     }
     let missing = write_observations(&mut batch, found, state.next, *commit)?;
+    write_kept(&mut batch, found, state.next, *commit)?;
     for (key, (commit, kind, body)) in &found.small {
-        batch.put(key, frame::wrap(*kind, *commit, body))?;
+        if *kind != Kind::Case {
+            batch.put(key, frame::wrap(*kind, *commit, body))?;
+        } else if let Some(body) = keys::case_of(key).and_then(|(sink, _)| case::salvaged(body, found.cursor(sink))) {
+            batch.put(key, frame::wrap(*kind, *commit, &body))?;
+        }
     }
     let meta = |name: &str, body: Vec<u8>| (keys::named(keys::META, name), frame::wrap(Kind::Meta, *commit, &body));
     for (key, value) in [meta(state::STATE, state.encode()), meta(state::GAPS, state::encode_gaps(&gaps))] {
@@ -327,6 +352,25 @@ fn write_observations(batch: &mut Writing<'_>, found: &Found, next: u64, commit:
         }
     }
     Ok(missing)
+}
+
+/// Writes the kept events: those of verdicts below `next`, each once.
+fn write_kept(batch: &mut Writing<'_>, found: &Found, next: u64, commit: u64) -> Result<(), StoreError> {
+    let mut from = 0;
+    for (made_by, body) in found.kept.values() {
+        let end = found.end(*made_by).min(next);
+        let mut rows = Rows::default();
+        for event in kept_chunk::decode(body).into_iter().flatten() {
+            if (from..end).contains(&event.sequence) {
+                rows.push(event.sequence, event.log_ms, &event.line);
+                from = event.sequence + 1;
+            }
+        }
+        if let Some((head, body)) = rows.body() {
+            batch.put(&keys::kept(head.first), frame::wrap(Kind::Kept, commit, &body))?;
+        }
+    }
+    Ok(())
 }
 
 /// Some of a chunk's records, in chunks of their own.

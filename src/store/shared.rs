@@ -1,10 +1,12 @@
 //! The store as everyone but the writer sees it: shared, `&self`, from any thread.
 
+use super::case::{self, Calls, Case};
 use super::chunk::Chunk;
 use super::disk::{Disk, Room};
 use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::history;
+use super::kept_log::KeptEvents;
 use super::keys;
 use super::lock::Lock;
 use super::medium::Medium;
@@ -35,10 +37,14 @@ pub(crate) struct Figures {
     pub quarantine_entries: AtomicU64,
     pub quarantine_bytes: AtomicU64,
     pub quarantine_evicted: AtomicU64,
+    pub cases: AtomicU64,
     pub labels: AtomicU64,
     pub labels_pending: AtomicU64,
     pub labels_shed: AtomicU64,
     pub observations_cut: AtomicU64,
+    pub kept_events: AtomicU64,
+    pub kept_bytes: AtomicU64,
+    pub kept_passed_over: AtomicU64,
     pub set_aside: AtomicU64,
     pub lost: AtomicU64,
 }
@@ -237,6 +243,30 @@ impl Store {
         quarantine_get(&self.medium, sequence)
     }
 
+    /// Calls that are not settled, of a sink or of all, by sink and sequence, at most `limit`.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn cases(&self, sink: Option<&str>, limit: usize) -> Result<Vec<Case>, StoreError> {
+        case::read(&self.medium, sink, limit)
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn case(&self, sink: &str, sequence: u64) -> Result<Option<Case>, StoreError> {
+        case::get(&self.medium, sink, sequence)
+    }
+
+    /// How many calls a sink has made.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn calls(&self, sink: &str) -> Result<Calls, StoreError> {
+        case::read_calls(&self.medium, sink)
+    }
+
     #[must_use]
     pub fn stats(&self) -> Stats {
         let figures = &self.figures;
@@ -262,11 +292,15 @@ impl Store {
             quarantine_entries: load(&figures.quarantine_entries),
             quarantine_bytes: load(&figures.quarantine_bytes),
             quarantine_evicted: load(&figures.quarantine_evicted),
+            cases: load(&figures.cases),
             labels: load(&figures.labels),
             labels_pending: load(&figures.labels_pending),
             labels_shed: load(&figures.labels_shed),
             observations: observed.count(),
             observations_cut: load(&figures.observations_cut),
+            kept_events: load(&figures.kept_events),
+            kept_bytes: load(&figures.kept_bytes),
+            kept_passed_over: load(&figures.kept_passed_over),
             observation_chunks: observed.chunks(),
             observation_bytes: observed.bytes(),
             observation_memory_bytes: observed.memory(),
@@ -277,6 +311,12 @@ impl Store {
             blobs: self.blobs,
             failed: self.medium.failed().map(str::to_owned),
         }
+    }
+
+    /// The events kept for a replay, ascending: those committed when they are read.
+    #[must_use]
+    pub fn kept(&self) -> KeptEvents {
+        KeptEvents::of(Some(&self.medium))
     }
 
     pub(crate) fn observed(&self) -> MutexGuard<'_, ObservationList> {

@@ -21,9 +21,10 @@ use super::clock::{self, LogClock};
 use super::codec::{Malformed, Reader, put_bytes, put_varint};
 
 /// Version of the store's layout. 2: records may hold what a shadow model said (bit 7 of their flags). 3: there may be
-/// observations, and labels say more of their event. A store of an earlier format opens as it is, and is one of this
+/// observations, and labels say more of their event. 4: there may be events kept for a replay, and labels say
+/// when they came. 5: there may be cases, calls of sinks that are not settled. A store of an earlier format opens as it is, and is one of this
 /// format from then on.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 5;
 /// A step of the wall clock that is worth a write of the state.
 const STEP_MS_MIN: u64 = 10_000;
 /// Name of the meta entry.

@@ -24,6 +24,8 @@ pub struct Stats {
     pub quarantine_bytes: u64,
     /// Quarantine entries that went over its budget, since start.
     pub quarantine_evicted: u64,
+    /// Calls of sinks that are not settled.
+    pub cases: u64,
     /// Labels kept.
     pub labels: u64,
     /// Those of them whose event is not known yet.
@@ -40,6 +42,10 @@ pub struct Stats {
     pub observation_memory_bytes: u64,
     /// Least event time in the oldest chunk, microseconds since 1970.
     pub observations_from_us: Option<i64>,
+    /// Events kept for a replay, the bytes of their chunks, and events that were too long for it since start.
+    pub kept_events: u64,
+    pub kept_bytes: u64,
+    pub kept_passed_over: u64,
     /// Damaged stores set aside in `damaged-<n>` and rebuilt.
     pub set_aside: u64,
     /// Sequences that were durable once and are missing from the log.

@@ -1,5 +1,6 @@
 //! The one writer: commits, cursors, trimming.
 
+use super::case::{self, CaseChange, CaseLog};
 use super::chunk::Chunk;
 use super::clock::LogClock;
 use super::commit::{Commit, Committed};
@@ -7,6 +8,7 @@ use super::disk::Room;
 use super::error::StoreError;
 use super::frame::{self, Kind};
 use super::history::History;
+use super::kept_log::KeptLog;
 use super::keys;
 use super::label_log::LabelLog;
 use super::medium::Batch;
@@ -48,8 +50,10 @@ pub struct Writer {
     pub(crate) merged: Option<Merged>,
     pub(crate) quarantined: VecDeque<(u64, u16, u64)>,
     pub(crate) quarantine_budget: u64,
+    pub(crate) cases: CaseLog,
     pub(crate) labels: LabelLog,
     pub(crate) observations: ObservationLog,
+    pub(crate) kept: KeptLog,
     /// The watermark of the windows, as far as it was told.
     pub(crate) newest_us: Option<i64>,
     pub(crate) history: History,
@@ -125,6 +129,7 @@ impl Writer {
         }
         let quarantine = self.quarantine(commit, &mut pending);
         self.observe(commit, &mut pending);
+        self.keep_events(commit, &mut pending);
         self.label(commit, &mut pending)?;
         for used in &commit.models {
             let noted = self.history.note(used, self.commit);
@@ -132,6 +137,7 @@ impl Writer {
             noted.removed.iter().for_each(|key| pending.remove(key));
             noted.put.into_iter().for_each(|(key, value)| pending.insert(&key, value));
         }
+        self.cases(commit, &mut pending);
         for (name, next) in &commit.cursors {
             self.store.advance_cursor(name, *next);
         }
@@ -181,6 +187,14 @@ impl Writer {
             expected = chunk.next();
         }
         self.check_kept(commit, expected)?;
+        self.check_kept_events(commit, expected)?;
+        let named = commit.cases.iter().map(|change| match change {
+            CaseChange::Put(case) => case.sink.len(),
+            CaseChange::Drop(sink, _) => sink.len(),
+        });
+        if let Some(bytes) = named.max().filter(|bytes| *bytes > keys::NAME_BYTES_MAX) {
+            return Err(StoreError::TooLong { what: "sink name", bytes, limit: keys::NAME_BYTES_MAX });
+        }
         for (name, offset) in &commit.offsets {
             for (what, bytes, limit) in
                 [("source name", name.len(), keys::NAME_BYTES_MAX), ("source offset", offset.len(), OFFSET_BYTES_MAX)]
@@ -236,6 +250,30 @@ impl Writer {
         sequences
     }
 
+    fn cases(&mut self, commit: &Commit, pending: &mut Pending) {
+        for change in &commit.cases {
+            let grown = match change {
+                CaseChange::Put(case) => {
+                    let (key, value) = case.stored(self.commit);
+                    let bytes = value.len();
+                    pending.insert(&key, value);
+                    self.cases.note(key, Some(bytes))
+                }
+                CaseChange::Drop(sink, sequence) => {
+                    let key = keys::case(sink, *sequence);
+                    pending.remove(&key);
+                    self.cases.note(key, None)
+                }
+            };
+            self.live = self.live.saturating_add_signed(grown);
+        }
+        for (sink, calls) in &commit.calls {
+            let value = frame::wrap(Kind::Meta, self.commit, &case::encode_calls(sink, *calls));
+            pending.insert(&case::calls_key(sink), value);
+        }
+        self.store.figures.cases.store(self.cases.count(), Ordering::Relaxed);
+    }
+
     fn remove_quarantined(&mut self, at: usize, pending: &mut Pending) {
         let Some((sequence, parts, bytes)) = self.quarantined.remove(at) else { return };
         for part in 0..=parts {
@@ -276,6 +314,7 @@ impl Writer {
         let is_over = self.trim(delivered.min(merging.unwrap_or(u64::MAX)), most, pending)?;
         let floor_ms = self.clock.now_ms().saturating_sub(self.window.length_ms());
         self.forget(floor_ms, most, pending);
+        self.forget_events(most, pending);
         if is_over && delivered >= self.state.next {
             self.cut_observations(most, pending);
         }

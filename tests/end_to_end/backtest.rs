@@ -59,7 +59,7 @@ fn the_same_figures_come_from_the_sink_and_from_the_store() {
     assert_eq!(lines["labelled"], 0);
     for place in [["--dir", &state], ["--config", &config]] {
         let done = backtest(&site, &["--json", place[0], place[1]]);
-        assert!(done.stderr.contains("no payloads"), "{}", done.stderr);
+        assert!(done.stderr.contains("still in the store"), "{}", done.stderr);
         let store = json_of(&done);
         assert_eq!((&store["matrix"], &store["scores"]), (&lines["matrix"], &lines["scores"]));
         assert_eq!((&store["labelled"], &store["positive"]), (&5.into(), &3.into()));

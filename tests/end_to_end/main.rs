@@ -22,6 +22,7 @@ mod links;
 mod models;
 mod reload;
 mod repeats;
+mod replay;
 mod rollback;
 mod shadow;
 mod sink;

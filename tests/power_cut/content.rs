@@ -4,7 +4,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::ops::Range;
 use std::sync::Arc;
-use verdictd::store::{CellKind, Label, NewRecord, Observation, Observed, QuarantineEntry, Record, Schema};
+use verdictd::store::{CellKind, Kept, Label, NewRecord, Observation, Observed, QuarantineEntry, Record, Schema};
 
 pub const SINK: &str = "sink";
 pub const SOURCE: &str = "pos";
@@ -111,6 +111,19 @@ pub fn quarantine_in(seed: u64, commit: u64) -> Option<QuarantineEntry> {
     })
 }
 
+/// The event's line, as it is kept for a replay.
+pub fn line(seed: u64, sequence: u64) -> Vec<u8> {
+    let mut random = random_of(seed, sequence, 5);
+    let bytes = if random.random_ratio(1, 20) { 4000 } else { random.random_range(20..300) };
+    format!("{sequence} {}", text(&mut random, bytes)).into_bytes()
+}
+
+pub fn kept(seed: u64, sequences: Range<u64>) -> Kept {
+    let mut kept = Kept::default();
+    sequences.for_each(|sequence| kept.push(sequence, &line(seed, sequence)));
+    kept
+}
+
 /// Event time of an observation: a second each.
 pub fn time_us(sequence: u64) -> i64 {
     1_600_000_000_000_000 + i64::try_from(sequence).unwrap_or(0) * 1_000_000
@@ -155,6 +168,7 @@ pub fn label_in(seed: u64, commit: u64, log_ms: u64) -> Option<Label> {
         time_us: time_us(commit) + 5,
         value: random.random(),
         log_ms,
+        next: commit,
         schema: with_cells.then(schema),
         cells: if with_cells { observation(seed, commit).1.to_vec() } else { Vec::new() },
     })

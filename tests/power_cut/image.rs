@@ -1,6 +1,6 @@
 //! Opens what a power cut left and holds it against the promises.
 
-use super::content::{OFFSET_OF, SINK, Texts, label_in, observation, observed, quarantine_in};
+use super::content::{OFFSET_OF, SINK, Texts, kept, label_in, line, observation, observed, quarantine_in};
 use super::load::options;
 use super::promises::Promises;
 use super::state_of;
@@ -43,7 +43,8 @@ pub fn check(folder: &Path, promises: &Promises, seed: u64) -> Result<(), Fault>
     let mut builder = BatchBuilder::new(next);
     Texts::of(seed, next).record(writer.clock().now_ms(), |record| builder.append(record)).map_err(works)?;
     let observed = Some(observed(seed, next..next + 1).into());
-    writer.commit(&Commit { chunks: builder.seal(), observed, ..Commit::default() }).map_err(works)?;
+    let kept = Some(kept(seed, next..next + 1));
+    writer.commit(&Commit { chunks: builder.seal(), observed, kept, ..Commit::default() }).map_err(works)?;
     writer.close().map_err(works)?;
     drop(store);
     let opened = open(&options(&state)).map_err(|error| Fault::DoesNotOpen(format!("again: {error}")))?;
@@ -51,6 +52,7 @@ pub fn check(folder: &Path, promises: &Promises, seed: u64) -> Result<(), Fault>
         return Err(Fault::Lost(format!("the record after recovery, {next}")));
     }
     look_at_observations(&opened.store, promises, seed, next + 1)?;
+    look_at_kept(&opened.store, seed, next + 1)?;
     opened.writer.close().map_err(works)
 }
 
@@ -76,6 +78,7 @@ fn look(opened: &Opened, promises: &Promises, seed: u64) -> Result<u64, Fault> {
         return Err(Fault::Changed(format!("the cursor is {cursor}, expected {min} to {max}, the log ends at {next}")));
     }
     look_at_observations(store, promises, seed, next)?;
+    look_at_kept(store, seed, next)?;
     look_at_labels(store, seed, commit)?;
     look_at_quarantine(store, promises, seed, commit)?;
     Ok(next)
@@ -149,6 +152,25 @@ fn look_at_observations(store: &Store, promises: &Promises, seed: u64, next: u64
     match (fault, expected.unwrap_or(1)) {
         (Some(fault), _) => Err(fault),
         (None, end) if end != next => Err(Fault::Lost(format!("the log ends at {next}, its observations at {end}"))),
+        _ => Ok(()),
+    }
+}
+
+/// The newest verdicts' events are kept, each once, and none without its verdict.
+fn look_at_kept(store: &Store, seed: u64, next: u64) -> Result<(), Fault> {
+    let mut expected = None;
+    for event in store.kept() {
+        let event = event.map_err(read)?;
+        if expected.is_some_and(|expected| expected != event.sequence) {
+            return Err(Fault::Lost(format!("kept events {expected:?} to {}", event.sequence)));
+        }
+        if *event.line != *line(seed, event.sequence) {
+            return Err(Fault::Changed(format!("the kept event {}", event.sequence)));
+        }
+        expected = Some(event.sequence + 1);
+    }
+    match expected {
+        Some(end) if end != next => Err(Fault::Lost(format!("the log ends at {next}, its kept events at {end}"))),
         _ => Ok(()),
     }
 }

@@ -7,7 +7,7 @@
 //! - `ack C quarantine=Q`: it returned; its quarantine entry has the sequence Q (0: none);
 //! - `error …`, `refused …`, `recovered`; `closed` behind a clean end.
 
-use super::content::{OFFSET_OF, SINK, Texts, label_in, observed, quarantine_in, records_in, time_us};
+use super::content::{OFFSET_OF, SINK, Texts, kept, label_in, observed, quarantine_in, records_in, time_us};
 use super::state_of;
 use crate::support::child;
 use crate::support::powercut_fs::NOTES;
@@ -16,9 +16,10 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitStatus;
+use std::time::Duration;
 use verdictd::event::identity_fingerprint;
 use verdictd::store::{
-    BatchBuilder, Commit, Index, Opened, Options, Room, SinkDecl, SinkStart, Store, StoreError, Writer, open,
+    BatchBuilder, Commit, Index, Keeping, Opened, Options, Room, SinkDecl, SinkStart, Store, StoreError, Writer, open,
 };
 
 /// What the child is to do.
@@ -79,6 +80,7 @@ pub fn options(state: &Path) -> Options {
         cache_bytes: 4 << 20,
         tail_bytes: 64 << 10,
         sinks: vec![SinkDecl { name: SINK.to_owned(), start: SinkStart::Oldest }],
+        keeping: Keeping { time: Some(Duration::from_hours(24)), bytes: 1 << 20 },
         ..Options::new(state)
     }
 }
@@ -182,6 +184,7 @@ impl Load {
             quarantine: quarantine.into_iter().collect(),
             labels: label_in(self.task.seed, commit, log_ms).into_iter().collect(),
             observed: Some(observed(self.task.seed, first..next).into()),
+            kept: Some(kept(self.task.seed, first..next)),
             horizon_us: Some(time_us(horizon)),
             quarantine_drop: dropped.into_iter().collect(),
             ..Commit::default()

@@ -1,7 +1,7 @@
 //! `verdictd backtest`: the events of a file through another bundle, beside what was decided of them.
 //!
 //! ```text
-//! FILE ─> Slices ─┬─> Engine of --bundle ──────────────────> is  ─┐
+//! FILE, or the events kept in the store ─> Slices ─┬─> Engine of --bundle ──────────────────> is  ─┐
 //!                 └─> Engine of --against, or verdicts by (source, id) ─> was ─┴─> Tally ─> report
 //! ```
 //!
@@ -18,12 +18,15 @@ mod tests;
 
 use super::{
     Failure,
-    offline::{Answer, Engine, EventArgs, Input, Slice, Slices, load_bundle, pointer},
+    offline::{Answer, Engine, EventArgs, Input, Slice, Slices, kept_time, load_bundle, not_kept, pointer},
     output::{Mark, Output, say},
+    store::open_store,
 };
 use crate::{
-    event::{Field, Pointer},
+    event::{Field, KeyRule, Pointer},
+    features::{Plan, union},
     model::Bundle,
+    store::inspect::Inspector,
 };
 use changes::Changes;
 use clap::Args;
@@ -65,24 +68,52 @@ pub(super) struct BacktestArgs {
     /// Print JSON for scripts
     #[arg(long)]
     json: bool,
-    /// The events: CSV with a header, or NDJSON; standard input where not given or "-"
+    /// The events: CSV with a header, or NDJSON; "-" for standard input. Where not given those that the store keeps, or
+    /// standard input where there is no store
     file: Option<PathBuf>,
+}
+
+impl BacktestArgs {
+    /// A copy of the store whose verdicts are compared, if one is named.
+    fn store(&self) -> Result<Option<Inspector>, Failure> {
+        let dir = match (&self.dir, &self.config) {
+            (Some(dir), _) => dir.clone(),
+            (None, Some(config)) => crate::config::load(config)?.config.state_dir,
+            (None, None) => return Ok(None),
+        };
+        open_store(&dir).map(Some)
+    }
 }
 
 pub(super) fn run(args: &BacktestArgs) -> Result<(), Failure> {
     let bundle = scoring(args, &args.bundle)?;
     let against = args.against.as_ref().map(|path| scoring(args, path)).transpose()?;
-    let past = match (&args.verdicts, &args.dir, &args.config) {
-        (Some(file), ..) => Past::from_file(file)?,
-        (_, Some(dir), _) => Past::from_store(dir)?,
-        (.., Some(config)) => Past::from_store(&crate::config::load(config)?.config.state_dir)?,
+    let store = args.store()?;
+    let past = match (&args.verdicts, &store) {
+        (Some(file), _) => Past::from_file(file)?,
+        (_, Some(inspector)) => Past::from_store(inspector)?,
         _ if against.is_some() => Past::default(),
         _ => return Err(Failure::usage("expected one of --against, --verdicts, --dir, --config")),
     };
     let source = args.source.as_deref().or(past.only_source()).unwrap_or("backtest");
-    let rules = args.events.rules(source, "backtest")?;
+    let mut rules = args.events.rules(source, "backtest")?;
+    let mut notes = Vec::new();
+    let input = match (store, &args.file) {
+        (Some(inspector), None) => {
+            notes = replay_notes(&inspector, &bundle)?;
+            // It stands beside the fields.
+            rules.key = KeyRule::default();
+            Input::replay(inspector)?
+        }
+        (store, file) => {
+            if store.is_some() {
+                notes.push("only what is still in the store is compared; the events are those of FILE".to_owned());
+            }
+            Input::open(file.as_deref(), args.events.format)?
+        }
+    };
     let mut changes = args.changes.as_deref().map(Changes::create).transpose()?;
-    let mut slices = Slices::new(Input::open(args.file.as_deref(), args.events.format)?, &rules.id)?;
+    let mut slices = Slices::new(input, &rules.id)?;
     let mut was = against.as_ref().map(|against| Engine::new(against, rules.clone()));
     let mut is = Engine::looking(&bundle, rules, args.label.clone());
     let mut tally = Tally::new(&bundle, against.as_ref());
@@ -139,10 +170,10 @@ pub(super) fn run(args: &BacktestArgs) -> Result<(), Failure> {
     if let Some(changes) = changes {
         changes.finish()?;
     }
-    finish(args, &tally)
+    finish(args, &tally, &notes)
 }
 
-fn finish(args: &BacktestArgs, tally: &Tally) -> Result<(), Failure> {
+fn finish(args: &BacktestArgs, tally: &Tally, notes: &[String]) -> Result<(), Failure> {
     let figures = figures::Figures::of(tally);
     let mut out = Output::new();
     if args.json {
@@ -151,9 +182,7 @@ fn finish(args: &BacktestArgs, tally: &Tally) -> Result<(), Failure> {
         out.text(&report::text(&figures))?;
     }
     out.finish()?;
-    if args.dir.is_some() || args.config.is_some() {
-        let note = "the store keeps verdicts and labels, no payloads: the events are those of FILE, and only what is \
-                    still in the store is compared";
+    for note in notes {
         say(Mark::Warning, note);
     }
     if figures.compared == 0 {
@@ -161,6 +190,31 @@ fn finish(args: &BacktestArgs, tally: &Tally) -> Result<(), Failure> {
         return Err(Failure::does_not_hold(message));
     }
     Ok(())
+}
+
+/// What a person should know of a replay out of the store.
+fn replay_notes(inspector: &Inspector, bundle: &Bundle) -> Result<Vec<String>, Failure> {
+    let Some(first) = inspector.kept().next().transpose()? else {
+        let message = "the store keeps no events: set replay.keep in the config, so that those from then on can be \
+                       replayed; or give them as FILE";
+        return Err(Failure::usage(message));
+    };
+    let mut notes = Vec::new();
+    let wanted = union(bundle.features().pointers(), bundle.rules().pointers());
+    let missing = not_kept(inspector, &wanted)?;
+    if !missing.is_empty() {
+        let fields = missing.join(", ");
+        notes.push(format!("the bundle reads what the first events kept do not have: {fields}; see replay.fields"));
+    }
+    if let Some(plan) = Plan::of(&[bundle.features()]) {
+        let days = plan.longest_us() / 86_400_000_000;
+        let since = kept_time(&first).unwrap_or_default();
+        notes.push(format!(
+            "the events kept begin with one of {since}: windows are whole where they reach no further back; the longest \
+             of the bundle's is {days} d"
+        ));
+    }
+    Ok(notes)
 }
 
 /// A bundle that says which output is its score.

@@ -7,7 +7,7 @@ use crate::{
         offline::{SEED, read_line},
     },
     event::identity_fingerprint,
-    store::{StoreError, inspect::Inspector},
+    store::inspect::Inspector,
 };
 use serde::Deserialize;
 use std::{
@@ -70,14 +70,8 @@ impl Past {
         Ok(past)
     }
 
-    /// Reads the store in a state-dir, from a copy.
-    pub fn from_store(dir: &Path) -> Result<Self, Failure> {
-        let inspector = Inspector::open(dir).map_err(|error| match error {
-            StoreError::Io { kind: io::ErrorKind::NotFound, .. } => {
-                Failure::usage(format!("{}: there is no store", dir.display()))
-            }
-            error => error.into(),
-        })?;
+    /// Reads a copy of a store.
+    pub fn from_store(inspector: &Inspector) -> Result<Self, Failure> {
         let mut past = Self::default();
         inspector.events(0, |record| {
             let verdict = &record.verdict;

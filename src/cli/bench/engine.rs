@@ -37,6 +37,7 @@ pub fn events_per_second(parent: &Path, bundle: &Path) -> Result<f64, BenchError
         lineup: Lineup::alone(Arc::new(bundle)),
         courier: None,
         keep_payload: true,
+        keep_events: false,
         refolded: None,
     };
     let engine = Engine::start(parts).map_err(|error| io_error("engine", error))?;

@@ -1,6 +1,7 @@
 //! The input of an offline run: which form it has, and its records one after the other in bounded memory.
 
-use crate::cli::Failure;
+use super::replayed::Replayed;
+use crate::{cli::Failure, store::inspect::Inspector};
 use clap::ValueEnum;
 use std::{
     cell::Cell,
@@ -26,6 +27,12 @@ pub(in crate::cli) struct Input {
 }
 
 impl Input {
+    /// The events that a store keeps.
+    pub fn replay(inspector: Inspector) -> Result<Self, Failure> {
+        let stream = BufReader::with_capacity(64 << 10, Replayed::new(inspector)?);
+        Ok(Self { format: Format::Ndjson, stream: Box::new(stream) })
+    }
+
     pub fn open(file: Option<&Path>, format: Option<Format>) -> Result<Self, Failure> {
         let file = file.filter(|file| *file != Path::new("-"));
         let name = file.map_or_else(|| "standard input".to_owned(), |file| file.display().to_string());

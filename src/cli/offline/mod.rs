@@ -12,6 +12,7 @@ mod engine;
 mod input;
 mod options;
 mod past;
+mod replayed;
 mod slices;
 mod values;
 
@@ -20,6 +21,7 @@ pub(super) use engine::{Answer, Engine, SEED, Scored};
 pub(super) use input::RECORD_BYTES_MAX;
 pub(super) use input::{Format, Input, Records, is_missing, read_line};
 pub(super) use options::{EventArgs, pointer, rules};
+pub(super) use replayed::{Replayed, kept_time, not_kept};
 pub(super) use slices::{Slice, Slices};
 pub(super) use values::{Value, values};
 

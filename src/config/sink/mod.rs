@@ -1,11 +1,13 @@
 //! `[sinks.NAME]`: where verdicts go. One file a type.
 
 pub(super) mod file;
+pub(super) mod http;
 pub(super) mod kafka;
 pub(super) mod mqtt;
 pub(super) mod postgres;
 
 pub use file::FileSink;
+pub use http::{GuardedSink, HttpSink};
 pub use kafka::{Compression, KafkaSink};
 pub use mqtt::MqttSink;
 pub use postgres::{Column, OnConflict, PostgresSink, default_columns};
@@ -27,6 +29,7 @@ pub enum SinkKind {
     File(FileSink),
     Mqtt(MqttSink),
     Kafka(KafkaSink),
+    Http(HttpSink),
     Postgres(PostgresSink),
 }
 
@@ -38,6 +41,7 @@ impl SinkKind {
             Self::File(_) => "file",
             Self::Mqtt(_) => "mqtt",
             Self::Kafka(_) => "kafka",
+            Self::Http(_) => "http",
             Self::Postgres(_) => "postgres",
         }
     }
@@ -59,8 +63,8 @@ pub enum Start {
 }
 
 /// The types of this version.
-pub const SINK_TYPES: &[&str] = &["file", "mqtt", "kafka", "postgres"];
-pub(super) const SINK_TYPES_LATER: &[&str] = &["http"];
+pub const SINK_TYPES: &[&str] = &["file", "mqtt", "kafka", "postgres", "http"];
+pub(super) const SINK_TYPES_LATER: &[&str] = &[];
 
 /// The key that says which type a table is of; `toml` is that type.
 pub(super) const fn of_type(toml: &'static str) -> Key {
@@ -102,6 +106,7 @@ pub(super) fn read(section: &mut Section<'_>, kind: &str, names: Names<'_>) -> O
     let kind = match kind {
         "mqtt" => mqtt::read(section, names).map(SinkKind::Mqtt),
         "kafka" => kafka::read(section).map(SinkKind::Kafka),
+        "http" => http::read(section).map(SinkKind::Http),
         "postgres" => postgres::read(section).map(SinkKind::Postgres),
         _ => file::read(section).map(SinkKind::File),
     };
@@ -113,6 +118,7 @@ pub(super) fn starter_name(kind: &str) -> &'static str {
     match kind {
         "mqtt" => "plant",
         "kafka" => "bank",
+        "http" => "webhook",
         "postgres" => "site",
         _ => "audit",
     }

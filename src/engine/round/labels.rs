@@ -18,6 +18,7 @@ impl Round {
             time_us: label.time_us,
             value: label.value,
             log_ms: self.clock.now_ms(),
+            next: first + self.fresh.len() as u64,
             schema: None,
             cells: Vec::new(),
         };
@@ -43,6 +44,7 @@ impl Round {
             time_us: event.time_us,
             value,
             log_ms: self.clock.now_ms(),
+            next: self.builder.next_sequence() + self.fresh.len() as u64 + 1,
             schema: None,
             cells: Vec::new(),
         };

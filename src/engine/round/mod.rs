@@ -11,8 +11,8 @@ use super::pending::Pending;
 use super::progress::Progress;
 use super::windows::{Refolded, Windowed};
 use super::{Along, Counters, Outcome, ROUND_BYTES_MAX, ROUND_EVENTS_MAX, Submission, WAVE_EVENTS_MAX, told};
-use crate::event::Item;
-use crate::store::{BatchBuilder, Chunk, Index, LogClock, Observed, Room, Store, StoreError};
+use crate::event::{Item, KeptForm};
+use crate::store::{BatchBuilder, Chunk, Index, Kept, LogClock, Observed, Room, Store, StoreError};
 use known::Known;
 use std::sync::Arc;
 
@@ -27,6 +27,8 @@ pub(super) struct Sealed {
     pub observed: Option<Arc<Observed>>,
     /// Event time at or before which the windows need nothing any more.
     pub horizon_us: Option<i64>,
+    /// What is kept of its events for a replay.
+    pub kept: Option<Kept>,
     pub answered: Vec<Pending>,
     pub events: usize,
 }
@@ -53,6 +55,9 @@ pub(super) struct Round {
     counters: Arc<Counters>,
     /// Whether the quarantine holds records with their bytes.
     keep_payload: bool,
+    /// How events are kept for a replay, where they are.
+    form: Option<KeptForm>,
+    kept: Kept,
     /// Chunks of the round that is being committed: not in the store yet.
     in_flight: Arc<[Arc<Chunk>]>,
     /// A long submission that goes on in the next round.
@@ -82,11 +87,12 @@ pub(super) struct Parts {
     pub refolded: Option<Refolded>,
     pub counters: Arc<Counters>,
     pub keep_payload: bool,
+    pub keep_events: bool,
 }
 
 impl Round {
     pub fn new(parts: Parts) -> Self {
-        let Parts { store, index, builder, clock, mut models, refolded, counters, keep_payload } = parts;
+        let Parts { store, index, builder, clock, mut models, refolded, counters, keep_payload, keep_events } = parts;
         let windowed = refolded.map(|refolded| Windowed::new(refolded, store.seed()));
         models.bind(windowed.as_ref().map(|windowed| windowed.plan().as_ref()));
         Self {
@@ -100,6 +106,8 @@ impl Round {
             moved: Arc::default(),
             counters,
             keep_payload,
+            form: keep_events.then(KeptForm::default),
+            kept: Kept::default(),
             in_flight: Arc::new([]),
             unfinished: None,
             answered: Vec::new(),
@@ -239,11 +247,13 @@ impl Round {
             }
             None => (None, Some(told::wall_ms().saturating_mul(1000).saturating_sub(UNUSED_KEPT_US))),
         };
+        let kept = std::mem::take(&mut self.kept);
+        let kept = (!kept.is_empty()).then_some(kept);
         self.index.expire(self.store.window_floor());
         if let Some(pending) = self.unfinished.take() {
             self.go_on(pending)?;
         }
-        Ok(Sealed { chunks, along, observed, horizon_us, answered, events })
+        Ok(Sealed { chunks, along, observed, horizon_us, kept, answered, events })
     }
 
     fn count_decided(&mut self) {
@@ -278,6 +288,7 @@ impl Round {
                 self.moved.note();
             }
             let batch = &pending.submission.batch;
+            self.look_ahead(batch, item, start);
             let outcome = match &batch.items[item] {
                 Item::Bad(bad) => match room {
                     Room::Yes => {

@@ -16,6 +16,9 @@ impl Round {
         let width = self.models.features().width();
         let decided_ms = told::wall_ms();
         let log_ms = self.clock.now_ms();
+        if let Some(form) = &mut self.form {
+            form.follow(batch);
+        }
         let mut fresh = std::mem::take(&mut self.fresh);
         for (n, one) in fresh.iter_mut().enumerate() {
             let Some(Item::Event(event)) = batch.items.get(one.item) else { continue };
@@ -54,7 +57,7 @@ impl Round {
                 reasons[count] = reason;
                 count += 1;
             }
-            self.builder.append(&NewRecord {
+            let sequence = self.builder.append(&NewRecord {
                 source: batch.str(event.source),
                 id: batch.str(event.id),
                 key: event.key.map(|key| batch.str(key)),
@@ -69,6 +72,7 @@ impl Round {
                 log_ms,
                 shadow: beside.map(|(_, said)| said),
             })?;
+            self.keep(batch, event, sequence);
             self.bytes += 48 + event.id.len() + event.key.map_or(0, Span::len);
             match self.decided.iter_mut().find(|(name, _)| &**name == decision) {
                 Some((_, count)) => *count += 1,
@@ -77,6 +81,22 @@ impl Round {
         }
         self.fresh = fresh;
         Ok(())
+    }
+
+    /// Keeps what models read of an event, for a replay.
+    fn keep(&mut self, batch: &EventBatch, event: &Event, sequence: u64) {
+        let Some(form) = &self.form else { return };
+        let before = self.kept.len();
+        let kept = catch_unwind(AssertUnwindSafe(|| {
+            let mut line = Vec::with_capacity(256);
+            form.write(batch, event, &mut line);
+            line
+        }));
+        // Its verdict stands; only a replay does without it.
+        if let Ok(line) = kept {
+            self.kept.push(sequence, &line);
+        }
+        self.bytes += self.kept.len() - before;
     }
 
     /// What a list or a rule decides about the wave's new event `n`, which is `item` of the batch.

@@ -56,6 +56,7 @@ impl Rig {
             lineup,
             courier: None,
             keep_payload,
+            keep_events: options.keeping.time.is_some(),
             refolded: None,
         };
         Self { engine: Engine::start(parts).unwrap(), store, decoder, origin: Arc::default() }

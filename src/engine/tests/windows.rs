@@ -76,6 +76,7 @@ fn open_with(options: &store::Options, lineup: Arc<Lineup>) -> Rig {
         lineup,
         courier: None,
         keep_payload: true,
+        keep_events: false,
         refolded,
     };
     Rig { engine: Engine::start(parts).unwrap(), store, decoder, origin: Arc::default() }
@@ -279,6 +280,7 @@ fn a_label_finds_its_event_while_that_is_committed_and_the_windows_are_others_al
         time_us: 0,
         value: 1.0,
         log_ms: 0,
+        next: 0,
         schema: None,
         cells: Vec::new(),
     };

@@ -264,6 +264,17 @@ impl Admin for Pages {
     fn status(&self) -> Vec<u8> {
         b"{\"instance\":\"x\"}".to_vec()
     }
+    fn uncertain(&self) -> Vec<u8> {
+        b"{\"calls\":[]}".to_vec()
+    }
+    async fn resolve(&self, resolve: crate::ingest::Resolve) -> crate::ingest::Resolved {
+        match resolve {
+            crate::ingest::Resolve { sequence: 7, resend: true, sink } if sink.as_deref() == Some("x") => {
+                crate::ingest::Resolved::Done(b"{}".to_vec())
+            }
+            _ => crate::ingest::Resolved::Refused("none".to_owned()),
+        }
+    }
     fn version(&self) -> Vec<u8> {
         b"{}".to_vec()
     }

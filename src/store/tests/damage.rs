@@ -17,7 +17,7 @@ struct Original {
 
 fn original() -> Original {
     let dir = tempfile::tempdir().expect("dir");
-    let mut rig = Rig::open(&options(dir.path()));
+    let mut rig = Rig::open(&keeping::options_for(dir.path()));
     for round in 0u64..24 {
         for n in 0..1000 {
             rig.add(&noisy_id(round * 1000 + n));
@@ -27,8 +27,9 @@ fn original() -> Original {
         rig.store.set_cursor("file", round * 500 + 1).expect("cursor");
         let labels = vec![label(&round.to_string(), rig.writer.clock().now_ms())];
         let sequences = chunks[0].first()..chunks[0].first() + 1000;
-        let observed = Some(std::sync::Arc::new(observations::observed(sequences)));
-        rig.writer.commit(&Commit { chunks, offsets, labels, observed, ..Commit::default() }).expect("commit");
+        let observed = Some(std::sync::Arc::new(observations::observed(sequences.clone())));
+        let kept = Some(keeping::kept(sequences));
+        rig.writer.commit(&Commit { chunks, offsets, labels, observed, kept, ..Commit::default() }).expect("commit");
     }
     let (log, seed) = (rig.log(1), rig.store.seed());
     assert_eq!(log.len(), 24_000);
@@ -59,7 +60,7 @@ impl Original {
 
     /// Opens a damaged copy and checks everything that must hold. Gives the number of lost records.
     fn check(&self, copy: &tempfile::TempDir, what: &str) -> u64 {
-        let options = options(copy.path());
+        let options = keeping::options_for(copy.path());
         let mut rig = Rig::open(&options);
         let log = rig.log(1);
         let expected: std::collections::HashMap<_, _> = self.log.iter().map(|(seq, id)| (*seq, id)).collect();
@@ -74,6 +75,12 @@ impl Original {
         for (row, cells) in &observed {
             let (expected, expected_cells) = observations::one(row.sequence);
             assert_eq!((*row, &cells[..]), (expected, &expected_cells[..]), "{what}");
+        }
+        // Each event kept is the one of its sequence, once.
+        let kept = keeping::all(&rig.store);
+        assert!(kept.is_sorted_by(|a, b| a.0 < b.0), "{what}");
+        for (sequence, line) in &kept {
+            assert_eq!(*line, keeping::line(*sequence), "{what}");
         }
         let ends = observed.first().zip(observed.last()).map(|(first, last)| (first.0.sequence, last.0.sequence));
         let between = ends.map_or(0, |(first, last)| last - first + 1) - observed.len() as u64;
@@ -93,6 +100,7 @@ impl Original {
         assert_eq!(again.recovery.salvaged_to, None, "{what}");
         assert_eq!((again.recovery.lost_now, again.recovery.observations_lost_now), (0, 0), "{what}");
         assert_eq!(observations::all(&again.store, 0), observed, "{what}");
+        assert_eq!(keeping::all(&again.store), kept, "{what}");
         assert_eq!(again.store.stats().lost, lost, "{what}");
         assert_eq!(again.log(1).len(), log.len() + 1, "{what}");
         lost

@@ -6,6 +6,7 @@ mod damage;
 mod history;
 #[path = "inspect.rs"]
 mod inspecting;
+mod keeping;
 mod limits;
 mod model;
 mod observations;
@@ -36,6 +37,8 @@ pub struct Rig {
     pub recovery: Recovery,
     /// Whether commits carry observations.
     pub observing: bool,
+    /// Whether they carry lines of events.
+    pub keeping: bool,
 }
 
 impl Rig {
@@ -49,6 +52,7 @@ impl Rig {
             builder,
             recovery: opened.recovery,
             observing: false,
+            keeping: false,
         }
     }
 
@@ -85,8 +89,9 @@ impl Rig {
         let chunks = self.builder.seal();
         let next = chunks.last().map_or(1, |chunk| chunk.next());
         let sequences = chunks.first().map_or(1, |chunk| chunk.first())..next;
-        let observed = self.observing.then(|| std::sync::Arc::new(observations::observed(sequences)));
-        self.writer.commit(&Commit { chunks, observed, ..Commit::default() }).expect("commit")
+        let observed = self.observing.then(|| std::sync::Arc::new(observations::observed(sequences.clone())));
+        let kept = self.keeping.then(|| keeping::kept(sequences));
+        self.writer.commit(&Commit { chunks, observed, kept, ..Commit::default() }).expect("commit")
     }
 
     /// A commit of `count` events with ids `<prefix><n>`.
@@ -139,6 +144,7 @@ pub fn label(id: &str, log_ms: u64) -> Label {
         time_us: 0,
         value: 1.0,
         log_ms,
+        next: 0,
         schema: None,
         cells: Vec::new(),
     }
