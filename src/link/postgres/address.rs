@@ -30,6 +30,16 @@ impl fmt::Display for Address {
     }
 }
 
+impl Place {
+    /// Whether nothing said there leaves this machine, as far as the place itself says.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        let Self::Tcp { host, .. } = self else { return true };
+        let address = host.parse::<std::net::IpAddr>();
+        host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.to_canonical().is_loopback())
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
