@@ -56,7 +56,8 @@
 //! for that of several events at once.
 //!
 //! Layout: [`read`] and [`query`] are what is declared, [`plan`] what several bundles share, [`cells`] an event's part in
-//! it; [`state`] holds [`keys`], found by their [`places`], each a [`track`] of a [`tree`] of [`leaf`]s whose sums are [`layout`]'s; [`view`] answers.
+//! it; [`state`] holds [`keys`], found by their [`places`], each a [`track`] of a [`tree`] of [`leaf`]s whose sums are
+//! [`layout`]'s; [`view`] answers.
 
 mod arrange;
 mod branch;
