@@ -98,6 +98,19 @@ proptest! {
 }
 
 #[test]
+fn where_one_keys_window_begins_another_keys_ends_as_its_own() {
+    let windows = [
+        "{ sum = \"/amount\", key = \"/card\", over = \"1 h\" }",
+        "{ sum = \"/amount\", key = \"/shop\", over = \"1 h\", delay = \"1 h\" }",
+    ];
+    let mut rig = Rig::new(&windows, ROOM);
+    // One card, two shops in turn, an event each ten seconds.
+    let at = |n: i64| Event { shop: Some((n % 2) as u32), ..event(n * 10 * SECOND, 1.0) };
+    (0..2_000).for_each(|n| _ = rig.enter(&at(n)));
+    assert_eq!(rig.see(&at(2_000)), [360.0, 180.0]);
+}
+
+#[test]
 fn what_is_read_ahead_changes_no_answer() {
     let windows = [
         "{ mean = \"/amount\", key = \"/card\", over = \"1 h\" }",
