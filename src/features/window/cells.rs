@@ -68,13 +68,14 @@ fn hash(field: Field, text: &str, seed: u64) -> Option<u64> {
         Field::Text(span) => span.in_text(text).as_bytes(),
         Field::Bool(true) => b"true",
         Field::Bool(false) => b"false",
-        Field::Number(number) => match whole(number) {
-            Some(whole) => whole_text(whole, &mut digits),
-            None => {
+        Field::Number(number) => {
+            if let Some(whole) = whole(number) {
+                whole_text(whole, &mut digits)
+            } else {
                 buffer = [0; NUMBER_BYTES_MAX];
                 number_text(number, &mut buffer)?
             }
-        },
+        }
         Field::Missing | Field::Null | Field::Composite => return None,
     };
     Some(xxh3_64_with_seed(bytes, seed))

@@ -35,7 +35,9 @@ proptest! {
         prop_assert_eq!(fixed(value), expected);
         // As many as go into one sum of two halves.
         let mut parts = Parts::default();
-        values.iter().for_each(|value| parts.add(*value));
+        for value in &values {
+            parts.add(*value);
+        }
         prop_assert_eq!(parts.sum(), values.iter().map(|value| fixed(*value)).sum::<i128>());
     }
 

@@ -129,7 +129,7 @@ fn what_is_read_ahead_changes_no_answer() {
         let mut rig = Rig::new(&windows, ROOM);
         let mut out = Vec::new();
         for n in 0..6_000 {
-            if let Some((_, ahead)) = ahead.filter(|(wave, _)| n as usize % wave == 0) {
+            if let Some((_, ahead)) = ahead.filter(|(wave, _)| (n as usize).is_multiple_of(*wave)) {
                 let coming: Vec<Event> = (n..n + 40).map(at).collect();
                 let cells: Vec<u64> = coming.iter().flat_map(|event| rig.cells(event)).collect();
                 let times: Vec<i64> = coming.iter().map(|event| event.time).collect();
