@@ -156,6 +156,17 @@ Examples:
   # the same by the service manager
   systemctl reload verdictd";
 
+pub(super) const SINK: &str = "\
+What a sink needs at its other end. `ddl postgres` prints the table: its columns as the config maps them, the unique key \
+on (source, id) by which a repeat changes nothing, comments, and the rights that the sink's user needs. Nothing is \
+connected to: look at it, change what you like, and run it with psql.";
+pub(super) const SINK_EXAMPLES: &str = "\
+Examples:
+  # the default table and columns
+  verdictd sink ddl postgres
+  # as the config has it, made at once
+  verdictd sink ddl postgres --config /etc/verdictd/verdictd.toml --sink site | psql site";
+
 pub(super) const STORE: &str = "\
 Looks into a store: that of a running daemon, a stopped one, a damaged one, or one on another disk. It works on a copy, \
 so it needs as much room in the temporary folder as the store has, and changes not a byte. The one change made by hand \

@@ -24,6 +24,7 @@ mod run;
 mod score;
 pub mod send;
 mod simulate;
+mod sink;
 mod status;
 mod store;
 mod test;
@@ -98,6 +99,9 @@ enum Command {
     /// Calls of guarded sinks whose outcome is not known: list them, settle them
     #[command(subcommand, long_about = help::UNCERTAIN, after_long_help = help::UNCERTAIN_EXAMPLES)]
     Uncertain(uncertain::UncertainCommand),
+    /// What a sink needs at its other end
+    #[command(subcommand, long_about = help::SINK, after_long_help = help::SINK_EXAMPLES)]
+    Sink(sink::SinkCommand),
     /// Look at a model bundle, or have the daemon use another one
     #[command(subcommand, long_about = help::MODEL, after_long_help = help::MODEL_EXAMPLES)]
     Model(model::ModelCommand),
@@ -158,6 +162,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Store(command) => store::run(&command),
         Command::Quarantine(command) => quarantine::run(&command),
         Command::Uncertain(command) => uncertain::run(&command),
+        Command::Sink(command) => sink::run(&command),
         Command::Model(command) => model::run(&command),
     }
 }

@@ -3,7 +3,7 @@
 //! Everything but the dedup index has its share; the index gets the rest, and with it the number of events
 //! that the window can hold. Where the rest is under [`INDEX_EVENTS_MIN`] events the config is refused.
 
-use super::{Config, HttpSink, KafkaSink, MqttSink, SinkKind, Size, SourceKind};
+use super::{Config, HttpSink, KafkaSink, MqttSink, PostgresSink, SinkKind, Size, SourceKind};
 use crate::store::{INDEX_HEAD_BYTES, kept_list_bytes};
 use std::fmt;
 
@@ -38,6 +38,10 @@ const MESSAGE_BYTES: u64 = 64;
 const REQUEST_BYTES: u64 = 96 << 10;
 /// What a verdict handed to it, or an open call, costs beyond its bytes.
 const VERDICT_BYTES: u64 = 256;
+/// Batches that a PostgreSQL sink holds: one that gathers, one being put into a message, and what is on its way out,
+/// for which buffers may be twice as large.
+const POSTGRES_BATCHES: u64 = 6;
+const POSTGRES_CLIENT_BYTES: u64 = 512 << 10;
 /// What a Kafka record in flight costs beyond its bytes: headers, places in queues.
 pub const RECORD_BYTES: u64 = 768;
 
@@ -231,6 +235,7 @@ fn clients(config: &Config) -> u64 {
         SinkKind::Kafka(kafka) => kafka_sink_bytes(kafka),
         SinkKind::Mqtt(mqtt) => mqtt_sink_bytes(mqtt),
         SinkKind::Http(http) => http_sink_bytes(http),
+        SinkKind::Postgres(postgres) => postgres_sink_bytes(postgres),
         SinkKind::File(_) => 0,
     });
     sources.chain(sinks).fold(0, u64::saturating_add)
@@ -260,6 +265,12 @@ pub fn http_sink_bytes(sink: &HttpSink) -> u64 {
     let waiting = sink.in_flight_size.bytes().saturating_mul(2);
     let requests = requests.saturating_mul(REQUEST_BYTES);
     waiting.saturating_add(requests).saturating_add(verdicts.saturating_add(open).saturating_mul(VERDICT_BYTES))
+}
+
+/// A batch that gathers and those on their way out; what waits at the server is not kept here.
+#[must_use]
+pub fn postgres_sink_bytes(sink: &PostgresSink) -> u64 {
+    sink.batch_size.bytes().saturating_mul(POSTGRES_BATCHES).saturating_add(POSTGRES_CLIENT_BYTES)
 }
 
 /// A table: part, size, what it is.

@@ -12,6 +12,7 @@ mod admin;
 mod broker;
 mod client;
 mod cross;
+mod database;
 mod dedup;
 mod disk;
 mod endpoint;
@@ -50,6 +51,7 @@ mod windows;
 #[cfg(test)]
 mod tests;
 
+pub use crate::link::postgres::TableName;
 pub use broker::{BrokerError, HOST_BYTES_MAX, HostPort, MqttUrl};
 pub use client::{CLIENT_ID_BYTES_311, MqttClient, MqttProtocol};
 pub use dedup::{Dedup, WhenFull};
@@ -63,7 +65,7 @@ pub use log::{Log, LogFormat, LogLevel};
 pub use mapping::{EventMapping, KEY_POINTERS_MAX, KeyMapping, SourceMapping};
 pub use memory::{
     DoesNotFitMemory, KAFKA_SOURCE_BYTES, MQTT_CLIENT_BYTES, MemoryPlan, ModelCost, http_sink_bytes, kafka_sink_bytes,
-    mqtt_sink_bytes,
+    mqtt_sink_bytes, postgres_sink_bytes,
 };
 pub use model::Model;
 pub use node::{Env, FILE_BYTES_MAX};
@@ -77,7 +79,8 @@ pub use reference::reference;
 pub use replay::Replay;
 pub use schema::{NAME_BYTES_MAX, TABLES};
 pub use sink::{
-    Compression, Encoding, FileSink, GuardedSink, HttpSink, KafkaSink, MqttSink, SINK_TYPES, Sink, SinkKind, Start,
+    Column, Compression, Encoding, FileSink, GuardedSink, HttpSink, KafkaSink, MqttSink, OnConflict, PostgresSink,
+    SINK_TYPES, Sink, SinkKind, Start, default_columns,
 };
 pub use size::{Size, SizeError};
 pub use source::{

@@ -105,6 +105,12 @@ pub const TABLES: &[TableDoc] = &[
         doc: "Verdicts posted to a receiver (a webhook); or, guarded, calls that are never made twice.",
         keys: sink::http::KEYS,
     },
+    TableDoc {
+        path: "sinks.NAME",
+        kind: "postgres",
+        doc: "Verdicts written to a table of PostgreSQL (12 or later), each once.",
+        keys: sink::postgres::KEYS,
+    },
 ];
 
 /// The keys of a table by its path.

@@ -75,7 +75,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use transform::{Clock, Feature, From, Source, Tail};
 use window::Query;
-pub use window::{CellKind, CellReader, Column, Limits, Plan, Stats, TOO_LATE, View, WAITING_MAX, Waiting, Windows};
+pub use window::{
+    Ahead, CellKind, CellReader, Column, Limits, Plan, Stats, TOO_LATE, View, WAITING_MAX, Waiting, Windows,
+};
 
 /// Why an event has no row. Its text is a reason of the verdict: short and free of the event's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@ mod inflight;
 pub mod kafka;
 pub mod mqtt;
 mod poison;
+pub mod postgres;
 mod status;
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@ mod connect;
 pub mod http;
 pub mod kafka;
 pub mod mqtt;
+pub mod postgres;
 mod state;
 pub mod tls;
 

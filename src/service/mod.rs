@@ -37,3 +37,4 @@ pub use desks::{case_json, only_sink};
 pub use examine::{examine, manifest_faults};
 pub use intake::SourceIntake;
 pub use models::{judge_at, use_json};
+pub use sinks::postgres_layout;

@@ -4,9 +4,11 @@ use super::aside::Aside;
 use super::clients;
 use super::daemon::DaemonError;
 use super::desks::Desks;
-use crate::config::{self, Compression, Config, FileSink, GuardedSink, HttpSink, KafkaSink, MqttSink, Sink, SinkKind};
+use crate::config::{
+    self, Compression, Config, FileSink, GuardedSink, HttpSink, KafkaSink, MqttSink, PostgresSink, Sink, SinkKind,
+};
 use crate::engine::Engine;
-use crate::forward::{Encoding, Filter, SetAside, SinkStatus, file, http, kafka, mqtt};
+use crate::forward::{Encoding, Filter, SetAside, SinkStatus, file, http, kafka, mqtt, postgres};
 use crate::store::Store;
 use std::future::Future;
 use std::pin::Pin;
@@ -87,6 +89,10 @@ impl Sinks {
                 _ => Box::pin(http::run(http_options(sink, to), store, aside, shown, stopped)),
             },
             SinkKind::Mqtt(to) => Box::pin(mqtt::run(mqtt_options(sink, to)?, store, aside, shown, stopped)),
+            SinkKind::Postgres(to) => {
+                let options = postgres_options(&self.instance, sink, to)?;
+                Box::pin(postgres::run(options, store, aside, shown, stopped))
+            }
         };
         Ok((sink.name.clone(), status, stop, task))
     }
@@ -135,6 +141,7 @@ fn target(kind: &SinkKind) -> String {
         SinkKind::Mqtt(to) => format!("{} {}", to.client.broker, to.topic),
         SinkKind::Kafka(to) => format!("{} {}", clients::list(&to.brokers), to.topic),
         SinkKind::Http(to) => to.url.to_string(),
+        SinkKind::Postgres(to) => format!("{} {}", to.address, to.table),
     }
 }
 
@@ -219,4 +226,35 @@ pub(super) fn kafka_options(instance: &str, sink: &Sink, to: &KafkaSink) -> kafk
         linger: to.linger.duration(),
         ..kafka::Options::new(&sink.name, connection, &to.topic)
     }
+}
+
+pub(super) fn postgres_options(
+    instance: &str,
+    sink: &Sink,
+    to: &PostgresSink,
+) -> Result<postgres::Options, DaemonError> {
+    let server = crate::link::postgres::Options {
+        address: to.address.clone(),
+        password_file: to.password_file.clone(),
+        tls: to.tls.clone(),
+        application: format!("verdictd-{instance}-{}", sink.name),
+        patience: to.timeout.duration(),
+    };
+    Ok(postgres::Options {
+        encoding: encoding(sink),
+        filter: Filter(sink.decisions.clone()),
+        batch_rows: to.batch,
+        batch_bytes: to.batch_size.as_usize(),
+        in_flight: to.in_flight,
+        ..postgres::Options::new(&sink.name, server, postgres_layout(sink, to)?)
+    })
+}
+
+/// The table that a sink writes to.
+///
+/// # Errors
+/// When a column lacks that the config has checked to be there, which is a bug.
+pub fn postgres_layout(sink: &Sink, to: &PostgresSink) -> Result<postgres::Layout, DaemonError> {
+    let bug = |error| DaemonError::Bug(format!("sinks.{}.columns: {error}", sink.name));
+    postgres::Layout::new(to.table.clone(), to.columns.clone(), to.on_conflict).map_err(bug)
 }

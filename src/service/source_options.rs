@@ -110,12 +110,12 @@ mod tests {
     use super::*;
     use crate::config::{
         KAFKA_SOURCE_BYTES, SinkKind, SourceKind, Text, http_sink_bytes, kafka_sink_bytes, mqtt_sink_bytes, parse,
-        starter,
+        postgres_sink_bytes, starter,
     };
 
     #[test]
     fn the_memory_plan_counts_what_clients_say_they_need() {
-        let text = starter(&["kafka"], &["kafka", "mqtt", "http"]).unwrap();
+        let text = starter(&["kafka"], &["kafka", "mqtt", "http", "postgres"]).unwrap();
         let text = Text { file: "/etc/v.toml".into(), text };
         let config = parse(&[text], "box", &|_| None).unwrap().config;
         let needed = |bytes: usize| u64::try_from(bytes).unwrap();
@@ -134,6 +134,10 @@ mod tests {
                 SinkKind::Http(to) => {
                     let options = super::super::sinks::http_options(sink, to);
                     assert!(http_sink_bytes(to) >= needed(options.memory_bytes()));
+                }
+                SinkKind::Postgres(to) => {
+                    let options = super::super::sinks::postgres_options("box", sink, to).unwrap();
+                    assert!(postgres_sink_bytes(to) >= needed(options.memory_bytes()));
                 }
                 SinkKind::File(_) => {}
             }

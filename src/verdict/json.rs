@@ -66,7 +66,7 @@ pub fn write_decided(decided_ms: i64, out: &mut Vec<u8>) {
     }
 }
 
-fn write_hex(bytes: &[u8; 32], out: &mut Vec<u8>) {
+pub(super) fn write_hex(bytes: &[u8; 32], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = [0; 64];
     for (pair, byte) in text.chunks_exact_mut(2).zip(bytes) {

@@ -2,11 +2,13 @@
 
 mod cloudevents;
 mod json;
+mod member;
 #[cfg(test)]
 mod tests;
 
 pub use cloudevents::{VERDICT_TYPE, write_cloud_event};
 pub use json::{write_decided, write_json, write_json_string, write_number, write_score};
+pub use member::{Member, write_members};
 
 /// One verdict, borrowed from wherever its record stands (a log chunk, as a rule).
 ///

@@ -40,6 +40,19 @@ fn the_json_form_is_one_line_with_members_in_order() {
 }
 
 #[test]
+fn all_members_are_the_json_form_and_some_are_a_part_of_it() {
+    let bare = Verdict { key: None, score: None, reasons: vec![], ..verdict() };
+    for verdict in [verdict(), bare] {
+        assert_eq!(text(|out| write_members(&verdict, |_| true, out)), text(|out| write_json(&verdict, out)));
+    }
+    let some = text(|out| write_members(&verdict(), |m| matches!(m, Member::Key | Member::Sequence), out));
+    assert_eq!(some, "{\"key\":\"3961\",\"sequence\":41}");
+    for member in Member::ALL {
+        assert_eq!(Member::of_name(member.name()), Some(member));
+    }
+}
+
+#[test]
 fn what_is_not_there_is_null_or_left_out() {
     let verdict = Verdict { key: None, score: None, reasons: vec![], ..verdict() };
     let json: serde_json::Value = serde_json::from_str(&text(|out| write_json(&verdict, out))).unwrap();

@@ -48,6 +48,18 @@ pub fn write_wide(at: &Path, name: &str, version: &str, units: usize) {
     write_tensors(at, &tensors, &manifest(name, version, layers));
 }
 
+/// A model whose score is `amount`, as it is: whole numbers and quarters below 4 million come out exactly.
+pub fn write_amount(at: &Path) {
+    let tensors: [(&str, Vec<usize>, &[f32]); 2] =
+        [("net.0.weight", vec![1, 1], &[1.0]), ("net.0.bias", vec![1], &[0.0])];
+    let manifest = manifest("amount", "1", r#"[{ linear = "net.0" }]"#).replace("\"logit\"", "\"raw\"");
+    write_tensors(
+        at,
+        &tensors,
+        &manifest.replace("block = 0.9", "block = 900").replace("review = 0.5", "review = 500"),
+    );
+}
+
 /// A bundle of window features: `count` of the day and `risk`, the share of it with a label, of each `card`.
 pub fn write_counting(at: &Path) {
     let tensors: [(&str, Vec<usize>, &[f32]); 2] =

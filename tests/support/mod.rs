@@ -13,6 +13,7 @@ pub mod kafka;
 pub mod link;
 pub mod minisign;
 pub mod mosquitto;
+pub mod postgres;
 pub mod powercut_fs;
 pub mod pty;
 pub mod site;

@@ -73,11 +73,18 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
         }
     }
     for sink in &config.sinks {
-        let SinkKind::Http(http) = &sink.kind else { continue };
-        if http.token_file.is_some() && !http.url.tls && !http.url.address.is_loopback() {
-            let key = format!("sinks.{}.token-file", sink.name);
-            let message = format!("the token goes to {} in the clear; use https://", http.url);
-            reader.caution(&key, &key, &message);
+        match &sink.kind {
+            SinkKind::Http(http) if http.token_file.is_some() && !http.url.tls && !http.url.address.is_loopback() => {
+                let key = format!("sinks.{}.token-file", sink.name);
+                let message = format!("the token goes to {} in the clear; use https://", http.url);
+                reader.caution(&key, &key, &message);
+            }
+            SinkKind::Postgres(postgres) if postgres.tls.is_none() && !postgres.address.place.is_local() => {
+                let key = format!("sinks.{}.url", sink.name);
+                let place = &postgres.address.place;
+                reader.caution(&key, &key, &format!("rows go to {place} in the clear; set tls"));
+            }
+            _ => {}
         }
     }
     loops(config, reader);

@@ -4,11 +4,13 @@ pub(super) mod file;
 pub(super) mod http;
 pub(super) mod kafka;
 pub(super) mod mqtt;
+pub(super) mod postgres;
 
 pub use file::FileSink;
 pub use http::{GuardedSink, HttpSink};
 pub use kafka::{Compression, KafkaSink};
 pub use mqtt::MqttSink;
+pub use postgres::{Column, OnConflict, PostgresSink, default_columns};
 
 use super::{Key, Kind, Preset, Size, client::Names, section::Section};
 
@@ -28,6 +30,7 @@ pub enum SinkKind {
     Mqtt(MqttSink),
     Kafka(KafkaSink),
     Http(HttpSink),
+    Postgres(PostgresSink),
 }
 
 impl SinkKind {
@@ -39,6 +42,7 @@ impl SinkKind {
             Self::Mqtt(_) => "mqtt",
             Self::Kafka(_) => "kafka",
             Self::Http(_) => "http",
+            Self::Postgres(_) => "postgres",
         }
     }
 }
@@ -59,8 +63,8 @@ pub enum Start {
 }
 
 /// The types of this version.
-pub const SINK_TYPES: &[&str] = &["file", "mqtt", "kafka", "http"];
-pub(super) const SINK_TYPES_LATER: &[&str] = &["postgres"];
+pub const SINK_TYPES: &[&str] = &["file", "mqtt", "kafka", "postgres", "http"];
+pub(super) const SINK_TYPES_LATER: &[&str] = &[];
 
 /// The key that says which type a table is of; `toml` is that type.
 pub(super) const fn of_type(toml: &'static str) -> Key {
@@ -103,6 +107,7 @@ pub(super) fn read(section: &mut Section<'_>, kind: &str, names: Names<'_>) -> O
         "mqtt" => mqtt::read(section, names).map(SinkKind::Mqtt),
         "kafka" => kafka::read(section).map(SinkKind::Kafka),
         "http" => http::read(section).map(SinkKind::Http),
+        "postgres" => postgres::read(section).map(SinkKind::Postgres),
         _ => file::read(section).map(SinkKind::File),
     };
     Some(Sink { name: names.name.to_owned(), encoding: encoding?, decisions, start: start?, kind: kind? })
@@ -114,6 +119,7 @@ pub(super) fn starter_name(kind: &str) -> &'static str {
         "mqtt" => "plant",
         "kafka" => "bank",
         "http" => "webhook",
+        "postgres" => "site",
         _ => "audit",
     }
 }

@@ -13,6 +13,7 @@ const TABLES_OF: &[(&str, &str)] = &[
     ("socket", "[sources.l]\ntype = \"socket\"\nlisten = \"unix:/run/l\"\n"),
     ("to-mqtt", "[sinks.m]\ntype = \"mqtt\"\nbroker = \"mqtt://b\"\ntopic = \"v\"\n"),
     ("to-kafka", "[sinks.k]\ntype = \"kafka\"\nbrokers = [\"b:1\"]\ntopic = \"v\"\n"),
+    ("to-postgres", "[sinks.p]\ntype = \"postgres\"\nurl = \"postgres://v@db.site/bank\"\n"),
 ];
 
 /// The tables of these types, and a source where none is among them.
@@ -56,6 +57,51 @@ fn what_is_not_set_has_the_documented_default() {
     assert_eq!((mqtt.in_flight, mqtt.retain, mqtt.client.client_id.as_str()), (100, false, "verdictd-box-m-out"));
     let SinkKind::Kafka(kafka) = sink("to-kafka", "") else { panic!() };
     assert_eq!((kafka.in_flight, kafka.compression, kafka.tls), (1000, Compression::Lz4, None));
+    let SinkKind::Postgres(postgres) = sink("to-postgres", "") else { panic!() };
+    assert_eq!(
+        (postgres.address.to_string().as_str(), postgres.table.to_string().as_str()),
+        ("db.site:5432/bank", "verdicts")
+    );
+    assert_eq!((postgres.on_conflict, postgres.batch, postgres.in_flight), (OnConflict::Nothing, 1000, 4));
+    assert_eq!((postgres.columns.len(), &postgres.columns), (9, &default_columns()));
+}
+
+#[test]
+fn columns_of_a_table_hold_each_member_once_and_the_key_always() {
+    use crate::verdict::Member::{Id, Sequence, Source};
+    let columns = |toml: &str| {
+        let SinkKind::Postgres(sink) = sink("to-postgres", &format!("columns = {toml}\n")) else { panic!() };
+        sink.columns.iter().map(|column| (column.name.clone(), column.member)).collect::<Vec<_>>()
+    };
+    let of = |name: &str, member| (name.to_owned(), member);
+    let expected = [of("S", Some(Source)), of("a b", Some(Id)), of("n", Some(Sequence)), of("all", None)];
+    assert_eq!(columns("{ n = \"sequence\", all = \"*\", \"a b\" = \"id\", S = \"source\" }"), expected);
+    let refused = |more: &str, said: &str| {
+        let text = format!("{}{more}\n", super::edges::of(&["to-postgres"]));
+        let problems = parse_one(&text).unwrap_err().to_string();
+        assert!(problems.contains(said), "{more}: {problems}");
+    };
+    refused("columns = { s = \"source\" }", "a column for \"id\"");
+    refused("columns = { s = \"source\", i = \"id\", j = \"id\" }", "each member in one column");
+    refused("columns = { s = \"source\", i = \"id\", j = \"payload\" }", "\"decision\" or");
+    refused("columns = { s = \"source\", i = \"id\" }\non-conflict = \"update\"", "a column for sequence");
+    refused("table = \"a.b.c\"", "schema.verdicts");
+    refused("password = \"x\"", "password-file");
+}
+
+#[test]
+fn rows_in_the_clear_are_warned_of_and_tls_needs_a_host() {
+    let warnings = |text: &str| {
+        let loaded = parse_one(text).unwrap();
+        loaded.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
+    let text = of(&["to-postgres"]);
+    assert!(warnings(&text).contains("rows go to db.site:5432 in the clear"));
+    assert!(!warnings(&format!("{text}tls = {{}}\n")).contains("in the clear"));
+    let local = text.replace("db.site", "");
+    let local = local.replace("/bank", "/bank?host=/run/postgresql");
+    assert!(!warnings(&local).contains("in the clear"));
+    assert!(parse_one(&format!("{local}tls = {{}}\n")).unwrap_err().to_string().contains("TLS is for a host"));
 }
 
 #[test]

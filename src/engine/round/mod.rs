@@ -288,6 +288,7 @@ impl Round {
                 self.moved.note();
             }
             let batch = &pending.submission.batch;
+            self.look_ahead(batch, item, start);
             let outcome = match &batch.items[item] {
                 Item::Bad(bad) => match room {
                     Room::Yes => {

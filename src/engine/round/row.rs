@@ -2,11 +2,28 @@
 
 use super::{Fresh, Round};
 use crate::engine::windows::{Taken, Windowed};
-use crate::event::{Event, EventBatch};
+use crate::event::{Event, EventBatch, Item};
 use crate::features::TOO_LATE;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// Events whose part of the windows is brought near at once.
+const AHEAD: usize = 16;
+
 impl Round {
+    /// Brings near what the windows hold of the next items' keys, where it is that item's turn: one event after the
+    /// other would wait for memory each time.
+    pub(super) fn look_ahead(&mut self, batch: &EventBatch, item: usize, start: usize) {
+        let Some(windowed) = self.windowed.as_mut().filter(|_| (item - start).is_multiple_of(AHEAD)) else { return };
+        let items = batch.items.get(item..).unwrap_or_default();
+        let events = items.iter().take(AHEAD).filter_map(|item| match item {
+            Item::Event(event) => Some((event, batch.fields_of(event, self.models.fields()))),
+            _ => None,
+        });
+        // What cannot be read is found again, and told, when it is that event's own turn.
+        let reading = self.models.reading();
+        let _ = catch_unwind(AssertUnwindSafe(|| windowed.warm(events, &batch.text, reading)));
+    }
+
     /// Takes a new event in: into the windows first, so that its row holds what they say with it. `at`: its sequence and
     /// the wall clock, microseconds since 1970.
     pub(super) fn add_row(&mut self, batch: &EventBatch, item: usize, event: &Event, at: (u64, i64)) {

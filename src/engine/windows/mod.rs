@@ -11,7 +11,7 @@ mod refold;
 pub use refold::{Refolded, refold};
 
 use crate::event::{Event, Field};
-use crate::features::{CellKind, CellReader, Plan, Stats, View, Waiting, Windows};
+use crate::features::{Ahead, CellKind, CellReader, Plan, Stats, View, Waiting, Windows};
 use crate::notice;
 use crate::store::{self, Observation, Observed, Schema, Store, StoreError};
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub(super) struct Windowed {
     /// Of the round in hand.
     rows: Vec<Observation>,
     cells: Vec<u64>,
+    /// Times and cells of events that come next.
+    ahead: (Vec<i64>, Vec<u64>),
     /// Of the round that is being committed: not in the store yet.
     in_flight: Option<Arc<Observed>>,
     unknown: Waiting,
@@ -78,6 +80,7 @@ impl Windowed {
             seed,
             rows: Vec::new(),
             cells: Vec::new(),
+            ahead: <(Vec<i64>, Vec<u64>)>::default(),
             in_flight: None,
             unknown,
             whole_since_us,
@@ -137,6 +140,22 @@ impl Windowed {
         }
         self.windows = self.windows.arranged(Arc::clone(plan), folded);
         Ok(Self { schema, cells, ..self })
+    }
+
+    /// Has the memory at hand that the next events need, each with its fields and all with their text.
+    pub fn warm<'a>(
+        &mut self,
+        events: impl Iterator<Item = (&'a Event, &'a [Field])>,
+        text: &str,
+        reader: &CellReader,
+    ) {
+        self.ahead.0.clear();
+        self.ahead.1.clear();
+        for (event, fields) in events {
+            self.ahead.0.push(event.time_us);
+            reader.read(fields, text, self.seed, &mut self.ahead.1);
+        }
+        self.windows.warm(&self.ahead.0, &self.ahead.1, Ahead::Asked);
     }
 
     /// Takes a new event in. `reader` knows the fields of its batch.

@@ -1,6 +1,6 @@
 //! The windows' state out of the log: at a start, and for windows that a new model brings.
 
-use crate::features::{CellKind, Limits, Plan, Waiting, Windows};
+use crate::features::{Ahead, CellKind, Limits, Plan, Waiting, Windows};
 use crate::store::{self, Observation, ObservationChunk, Schema, Store, StoreError};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -58,7 +58,15 @@ impl Refolded {
             if !is_whole {
                 self.whole_since_us = None;
             }
-            for (row, found) in (0..chunk.rows.len()).filter_map(|n| chunk.row(n)) {
+            let rows = || (0..chunk.rows.len()).filter_map(|n| chunk.row(n));
+            let (mut times, mut ahead) = (Vec::with_capacity(chunk.rows.len()), Vec::new());
+            for (row, found) in rows().filter(|(row, _)| row.counted) {
+                mapping.of(&plan, &chunk.schema, found, &mut cells);
+                times.push(row.time_us);
+                ahead.extend_from_slice(&cells);
+            }
+            self.windows.warm(&times, &ahead, Ahead::Entered);
+            for (row, found) in rows() {
                 if row.sequence < self.next {
                     continue;
                 }

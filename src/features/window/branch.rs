@@ -1,7 +1,12 @@
 //! The inside of a [`super::tree::Tree`]: branches, leaves and how both are cut when they are full.
+//!
+//! What a branch says of a child are the sums of all rows up to that child's last: those between two children are the
+//! difference, however many lie there. The least and greatest, of which there is no difference, are the child's own.
 
+use super::layout::Way;
 use super::leaf::{ALLOCATION, Leaf};
 use super::tree::{FAN_OUT, Fix, LEAF_ROWS, Shape};
+use super::warm::LINE_WORDS;
 use super::work;
 
 /// Children that a branch has room made for at once: there are many keys, and most have few leaves.
@@ -19,8 +24,16 @@ pub struct Branch {
     children: Vec<Node>,
     /// The time of each child's last row.
     lasts: Vec<i64>,
-    /// The summary of each child.
+    /// A summary a child: its sums are those of all children up to it, its least and greatest are its own.
     sums: Vec<u64>,
+}
+
+/// A row that is put in: when, its cells, and the summary of it alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    pub time_us: i64,
+    pub row: &'a [u64],
+    pub summary: &'a [u64],
 }
 
 impl Node {
@@ -28,22 +41,22 @@ impl Node {
     pub fn last(&self) -> Option<i64> {
         match self {
             Self::Leaf(leaf) => leaf.last(),
-            Self::Branch(branch) => branch.lasts.last().copied(),
+            Self::Branch(branch) => branch.last(),
         }
     }
 
     /// Puts a row in. What no longer fits is returned, to stand behind this node. `bytes` is kept.
-    pub fn insert(&mut self, time_us: i64, row: &[u64], shape: Shape<'_>, bytes: &mut usize) -> Option<Self> {
+    fn insert(&mut self, entry: Entry<'_>, shape: Shape<'_>, bytes: &mut usize) -> Option<Self> {
         match self {
             Self::Leaf(leaf) => {
                 *bytes -= leaf.bytes().min(*bytes);
-                let at = leaf.until(time_us);
-                let right = insert_in_leaf(leaf, at, time_us, row, shape.width());
+                let at = leaf.until(entry.time_us);
+                let right = insert_in_leaf(leaf, at, entry.time_us, entry.row, shape.width());
                 *bytes += leaf.bytes() + right.as_ref().map_or(0, Leaf::bytes);
                 right.map(Self::Leaf)
             }
             Self::Branch(branch) => {
-                let right = branch.insert(time_us, row, shape, bytes)?;
+                let right = branch.insert(entry, shape, bytes)?;
                 Some(Self::Branch(Box::new(right)))
             }
         }
@@ -72,15 +85,12 @@ impl Node {
     /// Adds all its rows to a summary.
     fn add_to(&self, shape: Shape<'_>, summary: &mut [u64]) {
         match self {
-            Self::Leaf(leaf) => leaf.add(0..leaf.len(), shape, summary),
-            Self::Branch(branch) => {
-                work::done(branch.children.len());
-                branch.sums.chunks_exact(shape.layout.words()).for_each(|sum| shape.layout.add(summary, sum));
-            }
+            Self::Leaf(leaf) => leaf.sum(0..leaf.len(), Way::In, shape, summary),
+            Self::Branch(branch) => branch.add_between(None, branch.children.len(), shape, summary),
         }
     }
 
-    pub fn fold(&self, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64]) {
+    fn fold(&self, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64]) {
         match self {
             Self::Leaf(leaf) => leaf.fold(after, until, shape, summary),
             Self::Branch(branch) => branch.fold(after, until, shape, summary),
@@ -165,6 +175,12 @@ impl Branch {
         branch
     }
 
+    /// The time of its last row.
+    #[must_use]
+    pub fn last(&self) -> Option<i64> {
+        self.lasts.last().copied()
+    }
+
     /// Bytes on the heap of itself and its own lists.
     #[must_use]
     pub fn heap(&self) -> usize {
@@ -189,6 +205,30 @@ impl Branch {
     /// Visits every row.
     pub fn each(&self, width: usize, visit: &mut dyn FnMut(&[u64])) {
         self.children.iter().for_each(|child| child.each(width, visit));
+    }
+
+    /// Reads itself.
+    #[must_use]
+    pub fn read_itself(&self) -> u64 {
+        (self.lasts.len() ^ self.sums.len()) as u64
+    }
+
+    /// Reads a word of each line of its lists.
+    #[must_use]
+    pub fn read(&self) -> u64 {
+        let lasts = self.lasts.iter().step_by(LINE_WORDS).fold(0, |all, word| all ^ word);
+        let sums = self.sums.iter().step_by(LINE_WORDS).fold(0, |all, word| all ^ word);
+        let leaves = self.children.iter().filter(|child| matches!(child, Node::Leaf(_))).count();
+        lasts.cast_unsigned() ^ sums ^ leaves as u64
+    }
+
+    /// Reads the leaf in which a window is cut there; of a key of many entries, which is near as it is, nothing.
+    #[must_use]
+    pub fn read_at(&self, time_us: i64) -> u64 {
+        match self.children.get(self.first_after(time_us)) {
+            Some(Node::Leaf(leaf)) => leaf.read(),
+            _ => 0,
+        }
     }
 
     /// Takes out the branch that is its only child.
@@ -217,32 +257,55 @@ impl Branch {
         }
         self.lasts.insert(at, child.last().unwrap_or(i64::MIN));
         self.children.insert(at, child);
-        self.sums.splice(at * words..at * words, std::iter::repeat_n(0, words));
+        // It has nothing yet beside what is before it.
+        let before = at.checked_sub(1).map_or_else(|| vec![0; words], |before| self.sum(before, words).to_vec());
+        self.sums.splice(at * words..at * words, before);
         self.recount(at, shape);
+    }
+
+    /// What stands for a child.
+    fn sum(&self, at: usize, words: usize) -> &[u64] {
+        self.sums.get(at * words..(at + 1) * words).unwrap_or_default()
+    }
+
+    /// Adds what a child has more than before, to it and to all behind it.
+    fn raise(&mut self, at: usize, more: &[u64], way: Way, shape: Shape<'_>) {
+        let words = shape.layout.words();
+        let sums = self.sums.get_mut(at * words..).unwrap_or_default();
+        work::done(sums.len() / words);
+        sums.chunks_exact_mut(words).for_each(|sum| shape.layout.sum(sum, more, way));
     }
 
     /// Makes a child's summary anew.
     fn recount(&mut self, at: usize, shape: Shape<'_>) {
-        let words = shape.layout.words();
-        let (Some(child), Some(sum)) = (self.children.get(at), self.sums.get_mut(at * words..(at + 1) * words)) else {
-            return;
-        };
-        shape.layout.clear(sum);
-        child.add_to(shape, sum);
+        let (layout, words) = (shape.layout, shape.layout.words());
+        let Some(child) = self.children.get(at) else { return };
+        let mut own = layout.nothing();
+        child.add_to(shape, &mut own);
         if let (Some(last), Some(time)) = (self.lasts.get_mut(at), child.last()) {
             *last = time;
         }
+        if let Some(sum) = self.sums.get_mut(at * words..(at + 1) * words) {
+            layout.copy_extremes(sum, &own);
+        }
+        // It had what was its own before: the difference is the same for all behind it.
+        layout.sum(&mut own, self.sum(at, words), Way::Out);
+        if let Some(before) = at.checked_sub(1) {
+            layout.sum(&mut own, self.sum(before, words), Way::In);
+        }
+        self.raise(at, &own, Way::In, shape);
     }
 
-    pub fn insert(&mut self, time_us: i64, row: &[u64], shape: Shape<'_>, bytes: &mut usize) -> Option<Self> {
+    pub fn insert(&mut self, entry: Entry<'_>, shape: Shape<'_>, bytes: &mut usize) -> Option<Self> {
         let words = shape.layout.words();
-        let at = self.first_after(time_us).min(self.children.len().saturating_sub(1));
-        let right = self.children.get_mut(at)?.insert(time_us, row, shape, bytes);
+        let at = self.first_after(entry.time_us).min(self.children.len().saturating_sub(1));
+        let right = self.children.get_mut(at)?.insert(entry, shape, bytes);
         let Some(right) = right else {
             if let (Some(sum), Some(last)) = (self.sums.get_mut(at * words..(at + 1) * words), self.lasts.get_mut(at)) {
-                shape.add_row(sum, row);
-                *last = (*last).max(time_us);
+                shape.layout.reach(sum, entry.summary);
+                *last = (*last).max(entry.time_us);
             }
+            self.raise(at, entry.summary, Way::In, shape);
             return None;
         };
         self.behind(at, right, shape, bytes)
@@ -278,7 +341,7 @@ impl Branch {
         let cut = (self.children.len() > FAN_OUT).then(|| {
             // As with leaves: what comes in order fills its branches.
             let cut = if at + 2 == self.children.len() { FAN_OUT } else { FAN_OUT / 2 };
-            let right = self.cut(cut, shape.layout.words());
+            let right = self.cut(cut, shape);
             *bytes += right.heap();
             right
         });
@@ -286,32 +349,71 @@ impl Branch {
         cut
     }
 
-    fn cut(&mut self, at: usize, words: usize) -> Self {
-        let right = Self {
+    fn cut(&mut self, at: usize, shape: Shape<'_>) -> Self {
+        let words = shape.layout.words();
+        let mut right = Self {
             children: self.children.split_off(at),
             lasts: self.lasts.split_off(at),
             sums: self.sums.split_off(at * words),
         };
+        right.raise(0, self.sum(at.saturating_sub(1), words), Way::Out, shape);
         self.children.shrink_to_fit();
         self.lasts.shrink_to_fit();
         self.sums.shrink_to_fit();
         right
     }
 
-    pub fn fold(&self, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64]) {
-        let words = shape.layout.words();
-        let first = self.first_after(after);
-        let end = self.end_of(until);
-        for at in first..end {
-            let (Some(child), Some(last)) = (self.children.get(at), self.lasts.get(at)) else { return };
-            // Those behind the first are all after `after`; the last may reach beyond `until`.
-            if at > first && *last <= until {
-                work::done(1);
-                shape.layout.add(summary, self.sums.get(at * words..(at + 1) * words).unwrap_or_default());
-            } else {
-                child.fold(after, until, shape, summary);
-            }
+    /// Adds the children behind `after`, or all, and before `end` to a summary.
+    fn add_between(&self, after: Option<usize>, end: usize, shape: Shape<'_>, summary: &mut [u64]) {
+        let (layout, words) = (shape.layout, shape.layout.words());
+        let first = after.map_or(0, |after| after + 1);
+        let Some(last) = end.checked_sub(1).filter(|last| *last >= first) else { return };
+        work::done(2);
+        layout.sum(summary, self.sum(last, words), Way::In);
+        if let Some(after) = after {
+            layout.sum(summary, self.sum(after, words), Way::Out);
         }
+        if layout.has_extremes() {
+            work::done(end - first);
+            let sums = self.sums.get(first * words..end * words).unwrap_or_default();
+            sums.chunks_exact(words).for_each(|sum| layout.reach(summary, sum));
+        }
+    }
+
+    /// Adds the sums of the rows not after `until`.
+    pub fn sum_until(&self, until: i64, shape: Shape<'_>, sums: &mut [u64]) {
+        let at = self.first_after(until);
+        match self.children.get(at) {
+            Some(Node::Branch(branch)) => branch.sum_until(until, shape, sums),
+            Some(Node::Leaf(leaf)) => {
+                let end = leaf.until(until);
+                // Of a leaf that counts for the most part, what does not is less work.
+                if end * 2 > leaf.len() {
+                    self.add_between(None, at + 1, shape, sums);
+                    return leaf.sum(end..leaf.len(), Way::Out, shape, sums);
+                }
+                leaf.sum(0..end, Way::In, shape, sums);
+            }
+            None => {}
+        }
+        self.add_between(None, at, shape, sums);
+    }
+
+    pub fn fold(&self, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64]) {
+        // In these two the window begins and ends; all between them is in it.
+        let (first, last) = (self.first_after(after), self.first_after(until));
+        self.fold_child(first, after, until, shape, summary);
+        if last > first {
+            self.add_between(Some(first), last, shape, summary);
+            self.fold_child(last, after, until, shape, summary);
+        }
+    }
+
+    /// Adds what the window has of a child at one of its ends.
+    fn fold_child(&self, at: usize, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64]) {
+        let Some(child) = self.children.get(at) else { return };
+        let Node::Leaf(leaf) = child else { return child.fold(after, until, shape, summary) };
+        leaf.fold(after, until, shape, summary);
     }
 
     pub fn change(
@@ -329,7 +431,10 @@ impl Branch {
                 continue;
             }
             match (fix, self.sums.get_mut(at * words..(at + 1) * words)) {
-                (Fix::Add(more), Some(sum)) => shape.layout.add(sum, more),
+                (Fix::Add(more), Some(sum)) => {
+                    shape.layout.reach(sum, more);
+                    self.raise(at, more, Way::In, shape);
+                }
                 _ => self.recount(at, shape),
             }
             return true;
@@ -338,6 +443,7 @@ impl Branch {
     }
 
     pub fn expire(&mut self, time_us: i64, shape: Shape<'_>, gone: &mut dyn FnMut(&[u64]), bytes: &mut usize) -> bool {
+        let words = shape.layout.words();
         let old = self.first_after(time_us).min(self.children.len().saturating_sub(1));
         if old > 0 {
             for child in self.children.drain(..old) {
@@ -345,7 +451,8 @@ impl Branch {
                 *bytes -= child.bytes().min(*bytes);
             }
             self.lasts.drain(..old);
-            self.sums.drain(..old * shape.layout.words());
+            let gone: Vec<u64> = self.sums.drain(..old * words).skip((old - 1) * words).collect();
+            self.raise(0, &gone, Way::Out, shape);
         }
         let changed = self.children.first_mut().is_some_and(|first| first.expire(time_us, shape, gone, bytes));
         if changed {

@@ -19,6 +19,8 @@ struct Read {
     fields: Vec<usize>,
 }
 
+/// Longest text of a whole number below 1e15.
+const WHOLE_BYTES_MAX: usize = 16;
 /// Longest text of a number.
 const NUMBER_BYTES_MAX: usize = 352;
 
@@ -60,28 +62,59 @@ fn number(field: Field) -> f64 {
 }
 
 fn hash(field: Field, text: &str, seed: u64) -> Option<u64> {
-    let mut buffer = [0; NUMBER_BYTES_MAX];
+    let mut digits = [0; WHOLE_BYTES_MAX];
+    let mut buffer;
     let bytes = match field {
         Field::Text(span) => span.in_text(text).as_bytes(),
         Field::Bool(true) => b"true",
         Field::Bool(false) => b"false",
-        Field::Number(number) => number_text(number, &mut buffer)?,
+        Field::Number(number) => match whole(number) {
+            Some(whole) => whole_text(whole, &mut digits),
+            None => {
+                buffer = [0; NUMBER_BYTES_MAX];
+                number_text(number, &mut buffer)?
+            }
+        },
         Field::Missing | Field::Null | Field::Composite => return None,
     };
     Some(xxh3_64_with_seed(bytes, seed))
 }
 
-/// The text of a number: its decimal digits, without a point where it is whole, the shortest that read back as it.
+/// A whole number below 1e15.
+fn whole(number: f64) -> Option<i64> {
+    #[allow(clippy::cast_possible_truncation)] // below 1e15, or not looked at
+    let whole = number as i64;
+    #[allow(clippy::cast_precision_loss, clippy::float_cmp)] // whole or not
+    (number.abs() < 1e15 && whole as f64 == number).then_some(whole)
+}
+
+/// The text of a number that is not whole, or large: the shortest that reads back as it.
 fn number_text(number: f64, buffer: &mut [u8; NUMBER_BYTES_MAX]) -> Option<&[u8]> {
-    // Minus zero is 0.
-    let number = if number == 0.0 { 0.0 } else { number };
     let mut rest = buffer.as_mut_slice();
-    #[allow(clippy::cast_possible_truncation)] // whole and in range
-    if number.fract() == 0.0 && number.abs() < 1e15 {
-        write!(rest, "{}", number as i64).ok()?;
-    } else {
-        write!(rest, "{number}").ok()?;
-    }
+    write!(rest, "{number}").ok()?;
     let left = rest.len();
     buffer.get(..NUMBER_BYTES_MAX - left)
+}
+
+/// Its decimal digits without a point, at the end of the buffer; minus zero is 0.
+fn whole_text(number: i64, buffer: &mut [u8; WHOLE_BYTES_MAX]) -> &[u8] {
+    let mut left = number.unsigned_abs();
+    let mut at = buffer.len();
+    for place in buffer.iter_mut().rev() {
+        #[allow(clippy::cast_possible_truncation)] // a digit
+        let digit = (left % 10) as u8;
+        *place = b'0' + digit;
+        left /= 10;
+        at -= 1;
+        if left == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        at = at.saturating_sub(1);
+        if let Some(place) = buffer.get_mut(at) {
+            *place = b'-';
+        }
+    }
+    buffer.get(at..).unwrap_or_default()
 }

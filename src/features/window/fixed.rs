@@ -11,15 +11,15 @@ pub const LIMIT: f64 = 8_796_093_022_208.0;
 /// 2^-60.
 const UNIT: f64 = 8.673_617_379_884_035e-19;
 /// Bits of the low part of a [`Parts`].
-const LOW_BITS: u32 = 47;
-/// 2^13: what is left of 60 bits.
-const HIGH_SCALE: f64 = 8_192.0;
-/// 2^47.
-const LOW_SCALE: f64 = 140_737_488_355_328.0;
-/// 2^52 + 2^51: adding it rounds a number below 2^51 to a whole one, ties to even.
+const LOW_BITS: u32 = 52;
+/// 2^8: what is left of 60 bits.
+const HIGH_SCALE: f64 = 256.0;
+/// 2^52.
+const LOW_SCALE: f64 = 4_503_599_627_370_496.0;
+/// 2^52 + 2^51: adding it rounds a number of up to 2^51 to a whole one, ties to even, which its lowest bits then are.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
-/// A sum of up to 64 numbers in two halves: quicker than in 128 bits.
+/// A sum of up to 64 numbers in two halves: quicker than in 128 bits, and several at once where the processor can.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Parts {
     high: i64,
@@ -29,19 +29,25 @@ pub struct Parts {
 impl Parts {
     /// Adds a number in range; of 64 at most.
     #[inline]
-    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // below 2^56 and 2^47, as computed here
     pub fn add(&mut self, value: f64) {
+        // Both halves are at most 2^51.
         let scaled = value * HIGH_SCALE;
-        let high = scaled as i64;
-        let rest = (scaled - high as f64) * LOW_SCALE;
-        self.high += high;
-        self.low += ((rest + ROUNDER) - ROUNDER) as i64;
+        let rounded = scaled + ROUNDER;
+        let rest = (scaled - (rounded - ROUNDER)) * LOW_SCALE;
+        self.high = self.high.wrapping_add(whole(rounded));
+        self.low = self.low.wrapping_add(whole(rest + ROUNDER));
     }
 
     #[must_use]
     pub fn sum(self) -> i128 {
         (i128::from(self.high) << LOW_BITS) + i128::from(self.low)
     }
+}
+
+/// The whole number that [`ROUNDER`] was added to.
+#[inline]
+fn whole(rounded: f64) -> i64 {
+    rounded.to_bits().wrapping_sub(ROUNDER.to_bits()).cast_signed()
 }
 
 /// Whether it counts as a value: a number within the range.
@@ -79,10 +85,15 @@ pub fn mean(sum: i128, count: u64) -> Option<f64> {
     // A quotient of at least 64 bits, the lowest one set where something is left: it rounds as the exact one would.
     let scaled = size << shift;
     let quotient = scaled / u128::from(count);
-    let rest = !scaled.is_multiple_of(u128::from(count));
+    let rest = quotient * u128::from(count) != scaled;
     #[allow(clippy::cast_precision_loss)] // the rounding is the point
-    let mean = (quotient | u128::from(rest)) as f64 * UNIT * 0.5_f64.powi(shift.cast_signed());
+    let mean = (quotient | u128::from(rest)) as f64 * UNIT * half_to(shift);
     Some(if sum < 0 { -mean } else { mean })
+}
+
+/// 0.5 to a power below 128, by its exponent alone.
+fn half_to(power: u32) -> f64 {
+    f64::from_bits(1_f64.to_bits() - (u64::from(power) << (f64::MANTISSA_DIGITS - 1)))
 }
 
 /// The standard deviation of the sample, divided by n - 1, from exact sums; None below two numbers.

@@ -1,40 +1,18 @@
 //! The keys of one stream, found by their hashes and swept in turn.
 
 use super::layout::Layout;
+use super::places::Places;
 use super::plan::Stream;
 use super::track::{Held, Track};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
-/// Bytes of a place in the map.
-const PLACE_BYTES: usize = size_of::<(u64, u32)>() + 1;
 
 /// A stream's keys with what each holds.
 #[derive(Debug, Default)]
 pub struct Keys {
-    places: HashMap<u64, u32, BuildHasherDefault<Same>>,
+    places: Places,
     tracks: Vec<Track>,
     /// The next to sweep.
     next: usize,
     held: Held,
-}
-
-/// Keys are hashes.
-#[derive(Default)]
-struct Same(u64);
-
-impl Hasher for Same {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
-    }
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
-    }
 }
 
 impl Keys {
@@ -45,7 +23,19 @@ impl Keys {
 
     #[must_use]
     pub fn get(&self, key: u64) -> Option<&Track> {
-        self.tracks.get(*self.places.get(&key)? as usize)
+        self.tracks.get(self.place(key)?)
+    }
+
+    /// Where a key's track stands, until keys go.
+    #[must_use]
+    pub fn place(&self, key: u64) -> Option<usize> {
+        self.places.find(key, |at| self.tracks.get(at).is_some_and(|track| track.key == key))
+    }
+
+    /// The track that most likely is a key's, without looking at it.
+    #[must_use]
+    pub fn likely(&self, key: u64) -> Option<&Track> {
+        self.tracks.get(self.places.find(key, |_| true)?)
     }
 
     #[must_use]
@@ -56,28 +46,26 @@ impl Keys {
     /// What all keys take, their places included.
     #[must_use]
     pub fn held(&self) -> Held {
-        let places = self.places.capacity() * 8 / 7 * PLACE_BYTES;
-        let bytes = self.held.bytes + self.tracks.capacity() * size_of::<Track>() + places;
+        let bytes = self.held.bytes + self.tracks.capacity() * size_of::<Track>() + self.places.bytes();
         Held { bytes, ..self.held }
     }
 
-    /// Works on a key's track, which is made where there is none and `make` says so.
-    pub fn with<T>(&mut self, key: u64, make: bool, stream: &Stream, work: impl FnOnce(&mut Track) -> T) -> Option<T> {
-        let at = match self.places.get(&key) {
-            Some(at) => *at as usize,
-            None if make => {
-                let at = self.tracks.len();
-                // 2^32 keys are more than any memory holds.
-                self.places.insert(key, u32::try_from(at).ok()?);
-                if at == self.tracks.capacity() {
-                    self.tracks.reserve_exact((at / 4).max(4));
-                }
-                self.tracks.push(Track::new(key, stream));
-                at
-            }
-            None => return None,
-        };
-        let track = self.tracks.get_mut(at)?;
+    /// Makes a place for a key that has none. None: there are 2^32 keys, more than any memory holds.
+    pub fn make(&mut self, key: u64, stream: &Stream) -> Option<usize> {
+        let at = self.tracks.len();
+        if !self.places.insert(key, at) {
+            return None;
+        }
+        if at == self.tracks.capacity() {
+            self.tracks.reserve_exact((at / 4).max(4));
+        }
+        self.tracks.push(Track::new(key, stream));
+        Some(at)
+    }
+
+    /// Works on the track at a place; None where there is none.
+    pub fn with<T>(&mut self, place: usize, stream: &Stream, work: impl FnOnce(&mut Track) -> T) -> Option<T> {
+        let track = self.tracks.get_mut(place)?;
         let before = track.held(stream);
         let out = work(track);
         let after = track.held(stream);
@@ -111,16 +99,14 @@ impl Keys {
 
     /// Gives up a key with all it holds.
     pub fn drop_key(&mut self, key: u64, stream: &Stream) {
-        if let Some(at) = self.places.get(&key) {
-            self.drop_at(*at as usize, stream);
+        if let Some(at) = self.place(key) {
+            self.drop_at(at, stream);
         }
     }
 
     /// Gives back room that is no longer needed.
     pub fn shrink(&mut self) {
-        if self.places.capacity() > 64 && self.places.len() * 4 < self.places.capacity() {
-            self.places.shrink_to(self.places.len() * 2);
-        }
+        self.places.shrink();
         if self.tracks.capacity() > 64 && self.tracks.len() * 2 < self.tracks.capacity() {
             self.tracks.shrink_to(self.tracks.len() / 4 * 5);
         }
@@ -131,10 +117,10 @@ impl Keys {
             return;
         }
         let track = self.tracks.swap_remove(at);
-        self.places.remove(&track.key);
+        self.places.remove(track.key, at);
         self.moved(track.held(stream), Held::default());
-        if let (Some(moved), Ok(at)) = (self.tracks.get(at), u32::try_from(at)) {
-            self.places.insert(moved.key, at);
+        if let Some(moved) = self.tracks.get(at) {
+            self.places.replace(moved.key, self.tracks.len(), at);
         }
     }
 

@@ -1,8 +1,9 @@
 //! A run of entries in the order of their times, those of one time as they came.
 
-use super::layout::Layout;
+use super::layout::{Layout, Way};
 use super::query::SECOND_US;
 use super::tree::{LEAF_ROWS, Shape};
+use super::warm::LINE_WORDS;
 use super::work;
 use std::ops::Range;
 
@@ -10,17 +11,17 @@ use std::ops::Range;
 pub const ALLOCATION: usize = 16;
 
 /// Entries, each a time and a row of `width` cells.
-#[derive(Debug)]
+///
+/// All of it is one allocation, so that little memory is touched where there are many keys: first the times, two in a
+/// word as long as all are whole seconds, then the rows. Room for times that is not in use is filled with ones.
+#[derive(Debug, Default)]
 pub struct Leaf {
-    times: Times,
-    rows: Vec<u64>,
-}
-
-#[derive(Debug)]
-enum Times {
-    /// Whole seconds since 1970, as long as all are: half the bytes.
-    Seconds(Vec<u32>),
-    Micros(Vec<i64>),
+    words: Box<[u64]>,
+    len: u16,
+    /// Rows that have room.
+    room: u16,
+    /// Whether a time is microseconds since 1970, a word; else seconds, half of one.
+    in_micros: bool,
 }
 
 /// What a row is.
@@ -45,24 +46,36 @@ impl Rows {
 
 impl Leaf {
     #[must_use]
-    pub fn new() -> Self {
-        Self { times: Times::Seconds(Vec::new()), rows: Vec::new() }
+    pub fn len(&self) -> usize {
+        usize::from(self.len)
     }
 
-    #[must_use]
-    pub fn len(&self) -> usize {
-        match &self.times {
-            Times::Seconds(times) => times.len(),
-            Times::Micros(times) => times.len(),
-        }
+    /// Words that so many times take.
+    fn time_words(count: usize, in_micros: bool) -> usize {
+        if in_micros { count } else { count.div_ceil(2) }
+    }
+
+    /// Where the rows begin.
+    fn begin(&self) -> usize {
+        Self::time_words(usize::from(self.room), self.in_micros)
     }
 
     #[must_use]
     pub fn time(&self, at: usize) -> Option<i64> {
-        match &self.times {
-            Times::Seconds(times) => times.get(at).map(|seconds| i64::from(*seconds) * SECOND_US),
-            Times::Micros(times) => times.get(at).copied(),
+        if at >= self.len() {
+            return None;
         }
+        if self.in_micros {
+            return self.words.get(at).map(|time| time.cast_signed());
+        }
+        let pair = self.words.get(at / 2)?;
+        Some(i64::from(if at.is_multiple_of(2) { first(*pair) } else { second(*pair) }) * SECOND_US)
+    }
+
+    /// The time of its first entry.
+    #[must_use]
+    pub fn first(&self) -> Option<i64> {
+        self.time(0)
     }
 
     /// The time of its last entry.
@@ -74,69 +87,128 @@ impl Leaf {
     /// Entries at or before a time.
     #[must_use]
     pub fn until(&self, time_us: i64) -> usize {
-        match &self.times {
-            Times::Seconds(times) => match u32::try_from(time_us.div_euclid(SECOND_US)) {
-                Ok(seconds) => times.partition_point(|time| *time <= seconds),
-                Err(_) if time_us < 0 => 0,
-                Err(_) => times.len(),
-            },
-            Times::Micros(times) => times.partition_point(|time| *time <= time_us),
+        // Mostly the end is asked for.
+        if self.last().is_none_or(|last| last <= time_us) {
+            return self.len();
         }
+        if self.first().is_none_or(|first| first > time_us) {
+            return 0;
+        }
+        let times = self.words.get(..Self::time_words(self.len(), self.in_micros)).unwrap_or_default();
+        if self.in_micros {
+            return times.partition_point(|time| time.cast_signed() <= time_us);
+        }
+        // The last is later, and fits in 32 bits.
+        let seconds = u32::try_from(time_us / SECOND_US).unwrap_or(u32::MAX);
+        let pairs = times.partition_point(|pair| first(*pair) <= seconds);
+        let Some(pair) = pairs.checked_sub(1).and_then(|last| times.get(last)) else { return 0 };
+        (pairs * 2 - usize::from(second(*pair) > seconds)).min(self.len())
     }
 
     #[must_use]
     pub fn row(&self, at: usize, width: usize) -> &[u64] {
-        self.rows.get(at * width..(at + 1) * width).unwrap_or_default()
+        self.rows(at..at + 1, width)
+    }
+
+    fn rows(&self, range: Range<usize>, width: usize) -> &[u64] {
+        let begin = self.begin();
+        self.words.get(begin + range.start * width..begin + range.end * width).unwrap_or_default()
     }
 
     pub fn row_mut(&mut self, at: usize, width: usize) -> &mut [u64] {
-        self.rows.get_mut(at * width..(at + 1) * width).unwrap_or_default()
+        let begin = self.begin();
+        self.words.get_mut(begin + at * width..begin + (at + 1) * width).unwrap_or_default()
     }
 
-    /// Puts an entry at its place.
+    /// Puts an entry at its place, which is not behind the end.
     pub fn insert(&mut self, at: usize, time_us: i64, row: &[u64]) {
+        let (len, width) = (self.len(), row.len());
+        let at = at.min(len);
         let seconds = u32::try_from(time_us.div_euclid(SECOND_US)).ok().filter(|_| time_us % SECOND_US == 0);
-        match (&mut self.times, seconds) {
-            (Times::Seconds(times), Some(seconds)) => put(times, at, seconds),
-            (Times::Micros(times), _) => put(times, at, time_us),
-            (Times::Seconds(times), None) => {
-                let mut micros = Vec::with_capacity(times.capacity());
-                micros.extend(times.iter().map(|seconds| i64::from(*seconds) * SECOND_US));
-                put(&mut micros, at, time_us);
-                self.times = Times::Micros(micros);
+        let in_micros = self.in_micros || seconds.is_none();
+        if len == usize::from(self.room) || in_micros != self.in_micros {
+            // Room grows by half, so that a key of few entries takes little more than they need, and not beyond a full
+            // leaf.
+            let most = LEAF_ROWS.max(len + 1);
+            let room =
+                if len == usize::from(self.room) { (len + (len / 2).max(1)).min(most) } else { self.room.into() };
+            *self = self.copy(0..len, room, in_micros, width);
+        }
+        let begin = self.begin();
+        self.words.copy_within(begin + at * width..begin + len * width, begin + (at + 1) * width);
+        self.len += 1;
+        self.row_mut(at, width).copy_from_slice(row);
+        let times = self.words.get_mut(..begin).unwrap_or_default();
+        if in_micros {
+            times.copy_within(at..len, at + 1);
+            put(times, at, time_us.cast_unsigned());
+            return;
+        }
+        // Each time moves up half a word, down to that of `at`, where the lower half may stay.
+        let word = at / 2;
+        for n in (word + 1..=len / 2).rev() {
+            let below = times.get(n - 1).copied().unwrap_or_default();
+            let moved = times.get(n).map(|pair| pair << 32 | below >> 32);
+            put(times, n, moved.unwrap_or_default());
+        }
+        let there = times.get(word).copied().unwrap_or_default();
+        let time = u64::from(seconds.unwrap_or_default());
+        let new = if at.is_multiple_of(2) { there << 32 | time } else { u64::from(first(there)) | time << 32 };
+        put(times, word, new);
+    }
+
+    /// Some of its entries, with room for so many.
+    fn copy(&self, range: Range<usize>, room: usize, in_micros: bool, width: usize) -> Self {
+        let begin = Self::time_words(room, in_micros);
+        let mut words = vec![u64::MAX; begin + room * width];
+        let number = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
+        for (n, at) in range.clone().enumerate() {
+            let time = self.time(at).unwrap_or_default();
+            if in_micros {
+                put(&mut words, n, time.cast_unsigned());
+            } else if let Some(pair) = words.get_mut(n / 2) {
+                let seconds = (time / SECOND_US).cast_unsigned();
+                *pair =
+                    if n.is_multiple_of(2) { *pair << 32 | seconds } else { u64::from(first(*pair)) | seconds << 32 };
             }
         }
-        reserve(&mut self.rows, row.len());
-        let place = (at * row.len()).min(self.rows.len());
-        self.rows.splice(place..place, row.iter().copied());
+        let rows = self.rows(range.clone(), width);
+        if let Some(place) = words.get_mut(begin..begin + rows.len()) {
+            place.copy_from_slice(rows);
+        }
+        Self { words: words.into_boxed_slice(), len: number(range.len()), room: number(room), in_micros }
     }
 
-    /// Cuts off the entries from `at` on.
+    /// Cuts off the entries from `at` on; both parts are without spare room.
     #[must_use]
     pub fn split_off(&mut self, at: usize, width: usize) -> Self {
-        let times = match &mut self.times {
-            Times::Seconds(times) => Times::Seconds(cut(times, at)),
-            Times::Micros(times) => Times::Micros(cut(times, at)),
-        };
-        Self { times, rows: cut(&mut self.rows, at * width) }
+        let (at, len) = (at.min(self.len()), self.len());
+        let right = self.copy(at..len, len - at, self.in_micros, width);
+        if at < usize::from(self.room) {
+            *self = self.copy(0..at, at, self.in_micros, width);
+        }
+        right
     }
 
-    /// Adds some of its rows to a summary.
-    pub fn add(&self, range: Range<usize>, shape: Shape<'_>, summary: &mut [u64]) {
+    /// Adds some of its rows to a summary, or takes their sums out of it.
+    pub fn sum(&self, range: Range<usize>, way: Way, shape: Shape<'_>, summary: &mut [u64]) {
+        if range.start >= range.end {
+            return;
+        }
         let (width, layout) = (shape.width(), shape.layout);
-        let cells = self.rows.get(range.start * width..range.end * width).unwrap_or_default();
-        match shape.rows {
-            Rows::Events => layout.add_rows(summary, cells, range.len()),
-            Rows::Panes => cells.chunks_exact(width.max(1)).for_each(|pane| layout.add(summary, pane)),
+        let cells = self.rows(range.clone(), width);
+        match (shape.rows, way) {
+            (Rows::Events, _) => layout.sum_rows(summary, cells, range.len(), way),
+            (Rows::Panes, Way::In) => cells.chunks_exact(width.max(1)).for_each(|pane| layout.add(summary, pane)),
+            (Rows::Panes, Way::Out) => {
+                cells.chunks_exact(width.max(1)).for_each(|pane| layout.sum(summary, pane, way));
+            }
         }
     }
 
     /// Adds the rows after `after` and not after `until` to a summary.
     pub fn fold(&self, after: i64, until: i64, shape: Shape<'_>, summary: &mut [u64]) {
-        let range = self.until(after)..self.until(until);
-        if range.start < range.end {
-            self.add(range, shape, summary);
-        }
+        self.sum(self.until(after)..self.until(until), Way::In, shape, summary);
     }
 
     /// Visits these rows from the last, until the visitor says stop.
@@ -170,7 +242,7 @@ impl Leaf {
         }
         work::done(self.len());
         (0..old).for_each(|at| gone(self.row(at, width)));
-        *self = self.split_off(old, width);
+        *self = self.copy(old..self.len(), self.len() - old, self.in_micros, width);
         true
     }
 
@@ -180,34 +252,41 @@ impl Leaf {
         self.time(self.len().checked_sub(1)? / 2)
     }
 
+    /// Reads the words that the next entry in order goes beside.
+    #[must_use]
+    pub fn read_end(&self, width: usize) -> u64 {
+        let time = self.words.get(Self::time_words(self.len(), self.in_micros));
+        let row = self.words.get(self.begin() + self.len() * width);
+        time.map_or(0, |word| *word) ^ row.map_or(0, |word| *word)
+    }
+
+    /// Reads a word of each of its lines.
+    #[must_use]
+    pub fn read(&self) -> u64 {
+        self.words.iter().step_by(LINE_WORDS).chain(self.words.last()).fold(0, |all, word| all ^ word)
+    }
+
     /// Bytes on the heap.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let times = match &self.times {
-            Times::Seconds(times) => times.capacity() * size_of::<u32>(),
-            Times::Micros(times) => times.capacity() * size_of::<i64>(),
-        };
-        let rows = self.rows.capacity() * size_of::<u64>();
-        [times, rows].into_iter().filter(|bytes| *bytes > 0).map(|bytes| bytes + ALLOCATION).sum()
+        if self.words.is_empty() { 0 } else { size_of_val(&*self.words) + ALLOCATION }
     }
 }
 
-/// Room grows by half, so that a key of few entries takes little more than they need, and not beyond a full leaf.
-fn reserve<T>(list: &mut Vec<T>, more: usize) {
-    if list.capacity() - list.len() < more {
-        let most = (LEAF_ROWS * more).saturating_sub(list.len());
-        list.reserve_exact((list.len() / 2).min(most).max(more));
+fn put(words: &mut [u64], at: usize, word: u64) {
+    if let Some(place) = words.get_mut(at) {
+        *place = word;
     }
 }
 
-fn put<T>(list: &mut Vec<T>, at: usize, value: T) {
-    reserve(list, 1);
-    list.insert(at.min(list.len()), value);
+/// The first of the two times in a word.
+#[allow(clippy::cast_possible_truncation)] // the half
+fn first(pair: u64) -> u32 {
+    pair as u32
 }
 
-/// What is from `at` on, both parts without spare room.
-fn cut<T>(list: &mut Vec<T>, at: usize) -> Vec<T> {
-    let rest = list.split_off(at.min(list.len()));
-    list.shrink_to_fit();
-    rest
+/// The second of the two times in a word.
+#[allow(clippy::cast_possible_truncation)] // the half
+fn second(pair: u64) -> u32 {
+    (pair >> 32) as u32
 }

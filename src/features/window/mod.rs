@@ -66,6 +66,7 @@ mod keys;
 mod lasts;
 mod layout;
 mod leaf;
+mod places;
 mod plan;
 mod pressure;
 mod query;
@@ -75,6 +76,7 @@ mod track;
 mod tree;
 mod view;
 mod waiting;
+mod warm;
 mod wide;
 mod work;
 
@@ -83,6 +85,7 @@ pub use plan::{CellKind, Column, Plan};
 pub use state::{Limits, Stats, Windows};
 pub use view::View;
 pub use waiting::{WAITING_MAX, Waiting};
+pub use warm::Ahead;
 
 pub(super) use query::Query;
 pub(super) use read::read_query;

@@ -65,6 +65,8 @@ pub struct Stream {
     pub span_us: i64,
     /// The shortest window: panes keep to a part of it.
     pub shortest_us: i64,
+    /// How far before an event windows begin and end, each once.
+    pub edges_us: Vec<i64>,
     /// Width of a pane; 0: exact.
     pub resolution_us: i64,
     pub labels: bool,
@@ -160,6 +162,7 @@ impl Stream {
             layout: Layout::default(),
             span_us: 0,
             shortest_us: i64::MAX,
+            edges_us: Vec::new(),
             resolution_us: query.resolution_us,
             labels: false,
         }
@@ -197,6 +200,11 @@ impl Stream {
     fn widen(&mut self, query: &Query) {
         self.span_us = self.span_us.max(query.span_us());
         self.shortest_us = self.shortest_us.min(query.over_us);
+        for edge in [query.delay_us, query.span_us()] {
+            if !self.edges_us.contains(&edge) {
+                self.edges_us.push(edge);
+            }
+        }
         self.labels |= query.aggregate.is_of_labels();
         if let Some(pointer) = query.aggregate.category().filter(|pointer| !self.categories.contains(pointer)) {
             self.categories.push(pointer.clone());

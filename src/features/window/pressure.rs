@@ -61,7 +61,8 @@ impl Windows {
                 return;
             }
             let (Some(stream), Some(keys)) = (plan.streams().get(at), self.keys.get_mut(at)) else { continue };
-            if keys.with(key, false, stream, |track| track.coarsen(stream)) == Some(true) {
+            let Some(place) = keys.place(key) else { continue };
+            if keys.with(place, stream, |track| track.coarsen(stream)) == Some(true) {
                 self.losses.coarsened_keys += 1;
             }
         }

@@ -8,6 +8,7 @@ use super::plan::{Plan, Stream};
 use super::pressure::Losses;
 use super::track::Track;
 use super::view::View;
+use std::hint::black_box;
 use std::sync::Arc;
 
 /// Keys of each stream that an event sweeps.
@@ -58,6 +59,11 @@ pub struct Windows {
     pub(super) floor_us: i64,
     pub(super) losses: Losses,
     row: Vec<u64>,
+    places: Vec<Option<usize>>,
+    /// Events to come whose answers are at hand.
+    pub(super) asked_ahead: usize,
+    /// Whether those of the event in hand are.
+    pub(super) is_asked: bool,
 }
 
 impl Windows {
@@ -75,6 +81,9 @@ impl Windows {
             floor_us: i64::MIN,
             losses: Losses::default(),
             row: Vec::new(),
+            places: Vec::new(),
+            asked_ahead: 0,
+            is_asked: false,
         }
     }
 
@@ -121,14 +130,25 @@ impl Windows {
     /// Enters an event that was admitted. `cells`: one a column of the plan. Events come in the order of their
     /// sequences, which is that of ties.
     pub fn insert(&mut self, _sequence: u64, time_us: i64, cells: &[u64]) {
+        self.is_asked = self.asked_ahead > 0;
+        self.asked_ahead = self.asked_ahead.saturating_sub(1);
         let (doubted_us, whole_from) = (self.clock.doubted_us(), self.whole_from());
+        self.places.clear();
         for (stream, keys) in self.plan.streams().iter().zip(&mut self.keys) {
             let cutoff = whole_from.saturating_sub(stream.span_us);
             keys.sweep(SWEPT, cutoff, stream, &self.label_layout);
+            self.places.push(stream.key_of(cells).and_then(|key| keys.place(key)));
+        }
+        // All streams are waited for at once.
+        let at = self.keys.iter().zip(&self.places).filter_map(|(keys, place)| keys.tracks().get((*place)?));
+        black_box(at.fold(0, |all, track| all ^ track.read_end()));
+        for ((stream, keys), place) in self.plan.streams().iter().zip(&mut self.keys).zip(&self.places) {
+            let cutoff = whole_from.saturating_sub(stream.span_us);
             let Some(key) = stream.key_of(cells).filter(|_| stream.passes(cells) && time_us > cutoff) else { continue };
             self.row.clear();
             stream.row_of(cells, &mut self.row);
-            keys.with(key, true, stream, |track| track.insert(time_us, &mut self.row, doubted_us, stream));
+            let Some(place) = place.or_else(|| keys.make(key, stream)) else { continue };
+            keys.with(place, stream, |track| track.insert(time_us, &mut self.row, doubted_us, stream));
         }
         self.relieve();
         self.recover();
@@ -143,8 +163,9 @@ impl Windows {
         for (stream, keys) in self.plan.streams().iter().zip(&mut self.keys).filter(|(stream, _)| stream.labels) {
             let cutoff = whole_from.saturating_sub(stream.span_us);
             let Some(key) = stream.key_of(cells).filter(|_| stream.passes(cells) && time_us > cutoff) else { continue };
-            held |= keys.with(key, false, stream, |track| track.label(sequence, time_us, value, stream, labels))
-                == Some(true);
+            let Some(place) = keys.place(key) else { continue };
+            held |=
+                keys.with(place, stream, |track| track.label(sequence, time_us, value, stream, labels)) == Some(true);
         }
         self.relieve();
         held
@@ -153,6 +174,7 @@ impl Windows {
     /// What the windows hold for an event, to be asked after it was inserted (or was not to be).
     #[must_use]
     pub fn view<'a>(&'a self, _sequence: u64, time_us: i64, cells: &'a [u64]) -> View<'a> {
+        self.warm_answers(time_us, cells);
         View::new(self, time_us, cells)
     }
 

@@ -2,10 +2,10 @@
 
 use super::lasts::Lasts;
 use super::layout::Layout;
-use super::leaf::Rows;
+use super::leaf::{ALLOCATION, Rows};
 use super::plan::Stream;
 use super::query::SECOND_US;
-use super::tree::{Fix, Shape, Tree};
+use super::tree::{Edge, Fix, Shape, Tree};
 
 /// Panes of a coarse key are at least this part of the shortest window, so that most of a window is still told apart.
 const FINEST_PART: i64 = 256;
@@ -14,17 +14,24 @@ const COARSEST_PART: i64 = 8;
 /// Keys with fewer entries are not made coarse.
 const COARSE_ROWS_MIN: usize = 32;
 
-/// One key's entries and labels.
+/// One key's entries and labels. There are many: each is one line of a processor's cache.
 #[derive(Debug)]
+#[repr(align(64))]
 pub struct Track {
     pub key: u64,
     entries: Tree,
-    labels: Option<Box<Tree>>,
-    lasts: Option<Box<Lasts>>,
+    beside: Option<Box<Beside>>,
     /// Before this no entry is to go.
     due: i64,
     /// Width of a pane; 0: each event is an entry.
     pane_us: i64,
+}
+
+/// What only some streams and keys have.
+#[derive(Debug, Default)]
+struct Beside {
+    labels: Tree,
+    lasts: Option<Box<Lasts>>,
 }
 
 /// A window of one key, its ends cut down to whole panes where the key is held in panes.
@@ -49,7 +56,8 @@ impl Track {
     #[must_use]
     pub fn new(key: u64, stream: &Stream) -> Self {
         let lasts = Lasts::new(&stream.layout);
-        Self { key, entries: Tree::new(), labels: None, lasts, due: i64::MAX, pane_us: stream.resolution_us }
+        let beside = lasts.map(|lasts| Box::new(Beside { lasts: Some(lasts), ..Beside::default() }));
+        Self { key, entries: Tree::new(), beside, due: i64::MAX, pane_us: stream.resolution_us }
     }
 
     fn shape<'a>(&self, layout: &'a Layout) -> Shape<'a> {
@@ -65,14 +73,56 @@ impl Track {
 
     #[must_use]
     pub fn held(&self, stream: &Stream) -> Held {
-        let (labels, label_bytes) =
-            self.labels.as_ref().map_or((0, 0), |labels| (labels.len(), labels.bytes() + size_of::<Tree>()));
+        let (labels, bytes) = self.beside.as_ref().map_or((0, 0), |beside| {
+            let lasts = beside.lasts.as_ref().map_or(0, |lasts| lasts.bytes());
+            (beside.labels.len(), beside.labels.bytes() + lasts + size_of::<Beside>() + ALLOCATION)
+        });
         Held {
             rows: self.entries.len(),
             labels,
-            bytes: self.entries.bytes() + label_bytes + self.lasts.as_ref().map_or(0, |lasts| lasts.bytes()),
+            bytes: self.entries.bytes() + bytes,
             coarse: usize::from(self.pane_us != stream.resolution_us),
         }
+    }
+
+    fn lasts(&self) -> Option<&Lasts> {
+        self.beside.as_ref()?.lasts.as_deref()
+    }
+
+    #[must_use]
+    pub fn has_branches(&self) -> bool {
+        self.entries.has_branches()
+    }
+
+    /// Reads its own line.
+    #[must_use]
+    pub fn read_itself(&self) -> u64 {
+        self.due.cast_unsigned()
+    }
+
+    /// Reads where the next entry in order goes.
+    #[must_use]
+    pub fn read_end(&self) -> u64 {
+        self.entries.read_end(1)
+    }
+
+    /// Reads the lines of its last entries, and where others are.
+    #[must_use]
+    pub fn read_tail(&self) -> u64 {
+        let beside = self.beside.as_ref().map_or(0, |beside| beside.labels.len() as u64);
+        self.entries.read_tail() ^ beside
+    }
+
+    /// Reads the lines of the highest branch.
+    #[must_use]
+    pub fn read_branch(&self) -> u64 {
+        self.entries.read_branch()
+    }
+
+    /// Reads what is needed to cut a window there.
+    #[must_use]
+    pub fn read_at(&self, time_us: i64) -> u64 {
+        self.entries.read_at(self.pane(time_us))
     }
 
     /// Its last entry's time.
@@ -86,7 +136,7 @@ impl Track {
         let layout = &stream.layout;
         self.due = self.due.min(time_us);
         if self.pane_us == 0 {
-            if let Some(lasts) = &mut self.lasts {
+            if let Some(lasts) = self.beside.as_mut().and_then(|beside| beside.lasts.as_mut()) {
                 lasts.enter(time_us, row, doubted_us, &mut self.entries, layout);
             }
             self.entries.insert(time_us, row, Shape::events(layout));
@@ -115,9 +165,9 @@ impl Track {
             return false;
         }
         let row = [value.to_bits(), sequence];
-        let (shape, held) = (Shape::events(labels), self.labels.as_mut());
-        let changed = held.is_some_and(|held| {
-            held.change(time_us, shape, Fix::Recount, &mut |there| {
+        let shape = Shape::events(labels);
+        let changed = self.beside.as_mut().is_some_and(|beside| {
+            beside.labels.change(time_us, shape, Fix::Recount, &mut |there| {
                 let same = there.get(1) == Some(&sequence);
                 if same {
                     there.copy_from_slice(&row);
@@ -126,7 +176,7 @@ impl Track {
             })
         });
         if !changed && value != 0.0 {
-            self.labels.get_or_insert_with(|| Box::new(Tree::new())).insert(time_us, &row, shape);
+            self.beside.get_or_insert_default().labels.insert(time_us, &row, shape);
         }
         true
     }
@@ -137,15 +187,15 @@ impl Track {
         Ends { after: self.pane(after), until: self.pane(until) }
     }
 
-    /// Adds what is in the window to a summary.
-    pub fn fold(&self, ends: Ends, layout: &Layout, summary: &mut [u64]) {
-        self.entries.fold(ends.after, ends.until, self.shape(layout), summary);
+    /// Adds what is in the window to a summary. `edge`: of this key, or new.
+    pub fn fold(&self, ends: Ends, layout: &Layout, summary: &mut [u64], edge: &mut Edge) {
+        self.entries.fold_on(ends.after, ends.until, self.shape(layout), summary, edge);
     }
 
     /// Whether a window's summary tells how many different values it holds.
     #[must_use]
     pub fn counts_distinct(&self, ends: Ends) -> bool {
-        self.lasts.as_ref().is_some_and(|lasts| lasts.counts(ends.until))
+        self.lasts().is_some_and(|lasts| lasts.counts(ends.until))
     }
 
     /// Different values of a category in the window, by looking at each of its entries.
@@ -179,13 +229,13 @@ impl Track {
 
     /// The sum of the labels in the window, in 2^-60.
     pub fn label_sum(&self, ends: Ends, labels: &Layout, summary: &mut Vec<u64>) -> i128 {
-        let Some(held) = &self.labels else { return 0 };
+        let Some(beside) = &self.beside else { return 0 };
         labels.prepare(summary);
         // Labels keep their events' times: what lies in a pane that counts, counts.
         let behind = (self.pane_us - 1).max(0);
         let (after, until) = (ends.after.saturating_add(behind), ends.until.saturating_add(behind));
-        held.fold(after, until, Shape::events(labels), summary);
-        labels.sum(summary, 0)
+        beside.labels.fold(after, until, Shape::events(labels), summary);
+        labels.total(summary, 0)
     }
 
     /// Whether something may be old enough to go.
@@ -198,7 +248,7 @@ impl Track {
     pub fn expire(&mut self, cutoff: i64, stream: &Stream, labels: &Layout) -> bool {
         let (layout, shape) = (&stream.layout, self.shape(&stream.layout));
         // A window that begins in a pane does not count it.
-        let lasts = &mut self.lasts;
+        let lasts = &mut self.beside.as_mut().and_then(|beside| beside.lasts.as_mut());
         let mut gone = |row: &[u64]| {
             if let Some(lasts) = lasts {
                 lasts.leave(row, layout);
@@ -209,16 +259,17 @@ impl Track {
             pane => cutoff.saturating_sub(cutoff.rem_euclid(pane)),
         };
         self.entries.expire(cutoff_pane, shape, &mut gone);
-        if let Some(held) = &mut self.labels {
-            held.expire(cutoff, Shape::events(labels), &mut |_| ());
-            if held.len() == 0 {
-                self.labels = None;
+        let mut label_due = None;
+        if let Some(beside) = &mut self.beside {
+            beside.labels.expire(cutoff, Shape::events(labels), &mut |_| ());
+            label_due = beside.labels.due();
+            if beside.lasts.is_none() && beside.labels.len() == 0 {
+                self.beside = None;
             }
         }
         // A pane, which begins before its entries, may go a little later.
-        let label_due = self.labels.as_ref().and_then(|labels| labels.due());
         self.due = self.entries.due().into_iter().chain(label_due).min().unwrap_or(i64::MAX);
-        self.entries.len() == 0 && self.labels.is_none()
+        self.entries.len() == 0 && label_due.is_none()
     }
 
     /// Holds the key in panes, or in wider ones, where that halves what it takes at least; false where it does not.

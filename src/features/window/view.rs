@@ -6,6 +6,7 @@ use super::plan::Stream;
 use super::query::Query;
 use super::state::Windows;
 use super::track::{Ends, Track, seconds};
+use super::tree::Edge;
 use std::cell::RefCell;
 
 /// The windows as one event sees them.
@@ -22,9 +23,14 @@ pub struct View<'a> {
 struct Memo<'a> {
     stream: Option<usize>,
     track: Option<&'a Track>,
+    /// Whether the event is an entry of that stream.
+    is_entry: bool,
+    /// What the stream holds is after this.
+    cutoff: i64,
     /// The window that `summary` is of.
     ends: Option<Ends>,
     summary: Vec<u64>,
+    edge: Edge,
     label_summary: Vec<u64>,
 }
 
@@ -47,8 +53,11 @@ impl<'a> View<'a> {
         let memo = RefCell::new(Memo {
             stream: None,
             track: None,
+            is_entry: false,
+            cutoff: 0,
             ends: None,
             summary: Vec::new(),
+            edge: Edge::default(),
             label_summary: Vec::new(),
         });
         Self { windows, time_us, cells, memo }
@@ -60,21 +69,24 @@ impl<'a> View<'a> {
         let Some(place) = query.place else { return Answer::Unknown };
         let Some(stream) = self.windows.plan().streams().get(place.stream) else { return Answer::Unknown };
         let Some(key) = stream.key_of(self.cells) else { return Answer::NoKey };
-        let own = self.own(stream, place.reads);
+        let mut memo = self.memo.borrow_mut();
+        if memo.stream != Some(place.stream) {
+            (memo.stream, memo.ends) = (Some(place.stream), None);
+            memo.edge.reset();
+            memo.track = self.windows.find(place.stream, key);
+            memo.is_entry = self.windows.is_entry(stream, self.time_us, self.cells);
+            memo.cutoff = self.windows.cutoff(stream);
+        }
         // Of the window the event itself is a part only without delay.
-        let is_within = query.delay_us == 0 && self.windows.is_entry(stream, self.time_us, self.cells);
+        let is_within = query.delay_us == 0 && memo.is_entry;
+        let own = self.own(stream, place.reads);
         let is_ratio = matches!(place.reads, Reads::Ratio(_));
         if own.is_some_and(|own| !own.is_nan() && !fixed::in_range(own)) && (is_within || is_ratio) {
             return Answer::OutOfRange;
         }
-        let mut memo = self.memo.borrow_mut();
-        if memo.stream != Some(place.stream) {
-            (memo.stream, memo.ends) = (Some(place.stream), None);
-            memo.track = self.windows.find(place.stream, key);
-        }
         let Some(track) = memo.track else { return of_nothing(place.reads) };
         let until = self.time_us.saturating_sub(query.delay_us);
-        let after = until.saturating_sub(query.over_us).max(self.windows.cutoff(stream));
+        let after = until.saturating_sub(query.over_us).max(memo.cutoff);
         let ends = track.ends(after, until);
         let own = own.filter(|own| !own.is_nan());
         let number = memo.read(track, ends, stream, place.reads, self, u64::from(is_within), own);
@@ -117,22 +129,24 @@ impl Memo<'_> {
         if matches!(reads, Reads::LabelSum) {
             return Some(fixed::number(track.label_sum(ends, view.windows.label_layout(), &mut self.label_summary)));
         }
-        // A longer window with the same end holds what is known, and more.
-        let missing = match self.ends {
-            Some(known) if known.until == ends.until && known.after >= ends.after => {
-                Ends { until: known.after, ..ends }
-            }
-            _ => {
-                layout.prepare(&mut self.summary);
-                ends
-            }
-        };
-        track.fold(missing, layout, &mut self.summary);
-        self.ends = Some(ends);
+        if self.ends != Some(ends) {
+            // A longer window with the same end holds what is known, and more.
+            let missing = match self.ends {
+                Some(known) if known.until == ends.until && known.after >= ends.after => {
+                    Ends { until: known.after, ..ends }
+                }
+                _ => {
+                    layout.prepare(&mut self.summary);
+                    ends
+                }
+            };
+            track.fold(missing, layout, &mut self.summary, &mut self.edge);
+            self.ends = Some(ends);
+        }
         let summary = &self.summary;
         let count = Layout::count(summary);
         match reads {
-            Reads::Sum(n) => Some(fixed::number(layout.sum(summary, n))),
+            Reads::Sum(n) => Some(fixed::number(layout.total(summary, n))),
             Reads::Mean(n) => layout.mean(summary, n),
             Reads::Least(n) => layout.least(summary, n),
             Reads::Most(n) => layout.most(summary, n),
