@@ -157,6 +157,8 @@ fn an_address_or_a_right_that_is_wrong_turns_the_sink_down_and_loses_nothing() {
         await_drained(&daemon);
         let mut come: Vec<String> = receiver.ids().split_off(before);
         come.sort_by_key(|id| id.parse::<u32>().unwrap());
+        // What was on its way when the daemon stopped may have come after the look at what had.
+        come.dedup();
         assert_eq!(come, ids(0..20));
     }
 }
