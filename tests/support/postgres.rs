@@ -160,10 +160,18 @@ impl Postgres {
         assert!(self.process.is_none(), "the server is up");
         let programs = programs().expect("PostgreSQL");
         let log = self.path("server.log");
-        let process = Process::spawn(&programs.join("postgres"), &self.data(), &log);
-        self.process = Some(process);
+        let (program, data) = (programs.join("postgres"), self.data());
         let socket = self.path(&format!(".s.PGSQL.{}", self.port));
-        let ready = poll(WATCHDOG, || answers(&socket).then_some(()));
+        let mut process = Process::spawn(&program, &data, &log);
+        let ready = poll(WATCHDOG, || {
+            // It refuses while a process of the killed one, begun in the moment of the kill, is about to notice.
+            if !is_there(process.server) {
+                process.wait();
+                process = Process::spawn(&program, &data, &log);
+            }
+            answers(&socket).then_some(())
+        });
+        self.process = Some(process);
         assert!(ready.is_some(), "the server does not answer:\n{}", self.log());
     }
 
