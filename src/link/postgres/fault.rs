@@ -1,9 +1,10 @@
 //! What a server's refusal means, by its SQLSTATE.
 
-use super::wire;
 use crate::link::Trouble;
-use bytes::Bytes;
+use crate::link::tls::TlsError;
 use std::io;
+use tokio_postgres::Error;
+use tokio_postgres::error::DbError;
 
 /// Of a server's words so many bytes are kept.
 pub const TEXT_BYTES_MAX: usize = 1024;
@@ -29,23 +30,56 @@ impl Fault {
     }
 }
 
-/// What a server says against a statement or a log-in. Its details are left out: they quote rows.
-pub(super) fn of_server(body: &Bytes) -> Fault {
-    let (mut code, mut text, mut place) = (String::new(), String::new(), String::new());
-    for (name, value) in wire::fields(body) {
-        match name {
-            b'C' => code = value,
-            b'M' => text = value,
-            b'c' => place = format!(", column {value}"),
-            b'n' => place = format!(", constraint {value}"),
-            _ => {}
-        }
+/// Why a statement was not done, or its connection ended.
+pub(super) fn of(error: &Error) -> Fault {
+    of_causes(error).unwrap_or_else(|| Fault::link(told(error)))
+}
+
+/// Why a log-in did not end well: what neither the server said nor the link did is of what both were told.
+pub(super) fn of_login(error: &Error) -> Fault {
+    let closed = || Fault::link("the server closed the connection");
+    of_causes(error).unwrap_or_else(|| if error.is_closed() { closed() } else { Fault::configuration(told(error)) })
+}
+
+fn of_causes(error: &Error) -> Option<Fault> {
+    if let Some(said) = error.as_db_error() {
+        return Some(of_server(said));
     }
-    Fault { trouble: trouble(&code), text: format!("{} (SQLSTATE {}{})", short(&text), short(&code), short(&place)) }
+    causes(error).find_map(|cause| {
+        if let Some(error) = cause.downcast_ref::<io::Error>() {
+            return Some(of_io(error));
+        }
+        match cause.downcast_ref::<TlsError>()? {
+            TlsError::Io(error) => Some(of_io(error)),
+            TlsError::Closed => Some(Fault::link(cause.to_string())),
+            other => Some(Fault::configuration(other.to_string())),
+        }
+    })
+}
+
+fn causes(error: &Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    std::iter::successors(std::error::Error::source(error), |cause| cause.source())
+}
+
+/// The error with what lies below it.
+fn told(error: &Error) -> String {
+    causes(error).fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+/// What a server says against a statement or a log-in. Its details are left out: they quote rows.
+fn of_server(said: &DbError) -> Fault {
+    let column = said.column().map(|name| format!(", column {name}"));
+    let constraint = said.constraint().map(|name| format!(", constraint {name}"));
+    let place = column.or(constraint).unwrap_or_default();
+    let code = said.code().code();
+    Fault {
+        trouble: trouble(code),
+        text: format!("{} (SQLSTATE {}{})", short(said.message()), short(code), short(&place)),
+    }
 }
 
 /// Why the connection broke.
-pub(super) fn of_io(error: &io::Error) -> Fault {
+fn of_io(error: &io::Error) -> Fault {
     match crate::link::tls::refused_later(error) {
         Some(reason) => Fault::configuration(format!("TLS: {reason}")),
         None => Fault::link(error.to_string()),
