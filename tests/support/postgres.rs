@@ -120,6 +120,11 @@ impl Postgres {
         self.folder.path()
     }
 
+    /// Gives a file or folder to the user that the server runs as.
+    pub fn own(&self, path: &Path) {
+        own(path);
+    }
+
     /// The URL of [`DATABASE`] for [`USER`] over TCP, without the password.
     pub fn url(&self) -> String {
         format!("postgres://{}@localhost:{}/{DATABASE}", USER.0, self.port)
