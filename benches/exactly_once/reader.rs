@@ -57,7 +57,9 @@ pub fn start(broker: &Broker, database: Option<&Postgres>) -> Receiver<Vec<Arriv
             if let Some(table) = table.as_mut().filter(|_| !batch.is_empty()) {
                 table.write(lines);
                 let stored = Instant::now();
-                batch.iter_mut().for_each(|arrived| arrived.stored = stored);
+                for arrived in &mut batch {
+                    arrived.stored = stored;
+                }
             }
             // An empty one, too: so that it ends when nobody listens.
             if sender.send(batch).is_err() {

@@ -49,7 +49,9 @@ fn gaps(way: Way, comes_back: bool) -> (f64, f64) {
     let mut gaps = ["b", "a"].map(|source| Gap { source, last: killed, longest: Duration::ZERO });
     while Instant::now() < end {
         for arrived in arrivals.recv().expect("a reader") {
-            gaps.iter_mut().for_each(|gap| gap.see(&arrived));
+            for gap in &mut gaps {
+                gap.see(&arrived);
+            }
         }
     }
     load.end();

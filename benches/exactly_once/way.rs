@@ -85,7 +85,7 @@ impl Box {
         let (sender, open) = channel();
         let output = BufReader::new(child.0.stdout.take().expect("its output"));
         std::thread::spawn(move || {
-            output.lines().take_while(|line| line.is_ok() && sender.send(()).is_ok()).for_each(drop)
+            output.lines().take_while(|line| line.is_ok() && sender.send(()).is_ok()).for_each(drop);
         });
         Running::Carrier(child, open)
     }

@@ -193,8 +193,15 @@ pub(super) fn default_node(toml: &str) -> Option<Node> {
             DeValue::Array(items) => Value::Array(
                 items.into_iter().map(|i| Node { value: convert(i.into_inner()), origin: Origin::Default }).collect(),
             ),
-            // No default is a table: a table's keys have their own.
-            DeValue::Table(_) => Value::Table(Table::new()),
+            // Of names that are free; a table of fixed keys has a default a key.
+            DeValue::Table(members) => {
+                let entry = |value| Entry {
+                    key: Origin::Default,
+                    node: Node { value: convert(value), origin: Origin::Default },
+                };
+                let members = members.into_iter();
+                Value::Table(members.map(|(k, v)| (k.into_inner().into_owned(), entry(v.into_inner()))).collect())
+            }
         }
     }
     let value = DeValue::parse(toml).ok()?.into_inner();

@@ -51,6 +51,12 @@ impl Running {
         poll(WATCHDOG, told).unwrap_or_else(|| panic!("no alarm: {:?}", self.status.link.last_error())).text
     }
 
+    /// The last error of this kind, also where it is over.
+    pub fn alarm_ever(&self, trouble: Trouble) -> String {
+        let told = || self.status.link.last_error().filter(|error| error.trouble == trouble);
+        poll(WATCHDOG, told).unwrap_or_else(|| panic!("no trouble: {:?}", self.status.link.last_error())).text
+    }
+
     pub fn await_up(&self) {
         let up = || (self.status.link.name() == "up").then_some(());
         poll(WATCHDOG, up).unwrap_or_else(|| panic!("it is not up: {:?}", self.status.link.last_error()));
@@ -90,6 +96,7 @@ impl Rig {
             lineup,
             courier: None,
             keep_payload: true,
+            keep_events: false,
             refolded: None,
         };
         let engine = Arc::new(Engine::start(parts).expect("the engine"));

@@ -120,6 +120,11 @@ impl Postgres {
         self.folder.path()
     }
 
+    /// Gives a file or folder to the user that the server runs as.
+    pub fn own(&self, path: &Path) {
+        own(path);
+    }
+
     /// The URL of [`DATABASE`] for [`USER`] over TCP, without the password.
     pub fn url(&self) -> String {
         format!("postgres://{}@localhost:{}/{DATABASE}", USER.0, self.port)
@@ -160,10 +165,18 @@ impl Postgres {
         assert!(self.process.is_none(), "the server is up");
         let programs = programs().expect("PostgreSQL");
         let log = self.path("server.log");
-        let process = Process::spawn(&programs.join("postgres"), &self.data(), &log);
-        self.process = Some(process);
+        let (program, data) = (programs.join("postgres"), self.data());
         let socket = self.path(&format!(".s.PGSQL.{}", self.port));
-        let ready = poll(WATCHDOG, || answers(&socket).then_some(()));
+        let mut process = Process::spawn(&program, &data, &log);
+        let ready = poll(WATCHDOG, || {
+            // It refuses while a process of the killed one, begun in the moment of the kill, is about to notice.
+            if !is_there(process.server) {
+                process.wait();
+                process = Process::spawn(&program, &data, &log);
+            }
+            answers(&socket).then_some(())
+        });
+        self.process = Some(process);
         assert!(ready.is_some(), "the server does not answer:\n{}", self.log());
     }
 

@@ -8,26 +8,26 @@ use crate::verdict::Member;
 const HELP: &str = "`verdictd sink ddl postgres` prints the table that is needed";
 
 const TABLE_SQL: &str =
-    "SELECT oid::text, relkind, relpersistence FROM pg_catalog.pg_class WHERE oid = to_regclass($1)";
+    "SELECT oid::text, relkind::text, relpersistence::text FROM pg_catalog.pg_class WHERE oid = to_regclass($1)";
 
 /// Of each column: name, type below any domain, its category and kind, its name for a cast, whether it must be given a
 /// value, whether it is made from others, whether texts are equal only where their bytes are.
-const COLUMNS_SQL: &str = "SELECT a.attname, b.typname, b.typcategory, b.typtype, \
-     pg_catalog.format_type(b.oid, NULL), a.attnotnull AND NOT a.atthasdef AND a.attidentity = '', \
-     a.attgenerated <> '', coalesce(l.collisdeterministic, true) \
+const COLUMNS_SQL: &str = "SELECT a.attname::text, b.typname::text, b.typcategory::text, b.typtype::text, \
+     pg_catalog.format_type(b.oid, NULL), (a.attnotnull AND NOT a.atthasdef AND a.attidentity = '')::text, \
+     (a.attgenerated <> '')::text, coalesce(l.collisdeterministic, true)::text \
      FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
      JOIN pg_catalog.pg_type b ON b.oid = CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END \
      LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation \
      WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped";
 
 /// A unique index on exactly two columns that holds for every row, at once, by bytes.
-const INDEX_SQL: &str = "SELECT EXISTS (SELECT FROM pg_catalog.pg_index i \
+const INDEX_SQL: &str = "SELECT (EXISTS (SELECT FROM pg_catalog.pg_index i \
      WHERE i.indrelid = $1::oid AND i.indisunique AND i.indisvalid AND i.indimmediate \
      AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indnkeyatts = 2 \
      AND (SELECT count(*) FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indrelid \
           AND a.attnum IN (i.indkey[0], i.indkey[1]) AND a.attname IN ($2, $3)) = 2 \
      AND NOT EXISTS (SELECT FROM unnest(i.indcollation) c JOIN pg_catalog.pg_collation l ON l.oid = c \
-          WHERE NOT l.collisdeterministic))";
+          WHERE NOT l.collisdeterministic)))::text";
 
 /// Looks at the table; gives a type for each column whose values must be cast.
 pub(super) async fn check(connection: &mut Connection, layout: &Layout) -> Result<Vec<Option<String>>, Fault> {
@@ -61,7 +61,7 @@ pub(super) async fn check(connection: &mut Connection, layout: &Layout) -> Resul
     }
     let [source, id] = layout.key();
     let index = connection.query(INDEX_SQL, &[oid, source, id]).await?;
-    if index.rows.first().and_then(|row| row.first()?.as_deref()) != Some("t") {
+    if index.rows.first().and_then(|row| row.first()?.as_deref()) != Some("true") {
         let what = "no unique index, valid, immediate and for all rows, is on exactly the columns";
         return Err(lacks(format!("{what} ({source}, {id})")));
     }
@@ -83,7 +83,7 @@ struct Found {
 impl Found {
     fn of(row: &[Option<String>]) -> Option<Self> {
         let text = |n: usize| row.get(n).cloned().flatten();
-        let is = |n: usize| text(n).is_some_and(|value| value == "t");
+        let is = |n: usize| text(n).is_some_and(|value| value == "true");
         Some(Self {
             name: text(0)?,
             type_name: text(1)?,

@@ -128,8 +128,7 @@ impl<'a> Session<'a> {
     fn has_room(&self) -> bool {
         let is_single = self.feed.next() < self.single_below;
         let most = if is_single { self.options.in_flight.max(SINGLES_IN_FLIGHT) } else { self.options.in_flight };
-        // A server that takes nothing is not to fill the memory.
-        self.flight.len() < most.max(1) && self.connection.waiting() < self.options.batch_bytes
+        self.flight.len() < most.max(1)
     }
 
     /// Fills the batch; the sequence of its first row.

@@ -1,76 +1,61 @@
 //! A connection that is logged in: statements go out, their answers come back in the same order.
 
-use super::stream::Stream;
-use super::wire::{self, Frame, TEXT_ARRAY_OID, TextArray};
-use super::{Address, Fault, fault};
-use bytes::{Buf, BytesMut};
+use super::{Address, Fault, TextArray, fault};
 use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::io;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::task::Poll;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Error, Row, Statement};
 
-/// The name under which a connection keeps its one prepared statement.
-const PREPARED: &str = "verdicts";
-/// Bytes read at a time.
-const READ_BYTES: usize = 8 << 10;
 /// Most rows that an answer may have: a table has at most 1,600 columns.
 const ROWS_MAX: usize = 4096;
+/// How long a farewell may take.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A connection; dropping it ends it. What the server has begun it may still finish.
 pub struct Connection {
-    stream: Stream,
+    client: Arc<Client>,
     address: Address,
-    inbox: BytesMut,
-    out: BytesMut,
-    /// Of the statement whose answer comes now.
-    answer: Answer,
-    refusal: Option<Fault>,
-    done: VecDeque<Result<Answer, Fault>>,
+    /// Reads and writes for all statements; none once it has told how it ended.
+    driver: Option<JoinHandle<Result<(), Error>>>,
+    prepared: Option<Statement>,
+    /// Statements under way, the oldest first.
+    flight: VecDeque<Running>,
 }
 
-/// What a statement did.
+type Running = Pin<Box<dyn Future<Output = Result<u64, Error>> + Send>>;
+
+/// What a statement gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Rows that it gives, each with its columns as text; None is NULL.
+    /// Rows, each with its columns, which must be texts; None is NULL.
     pub rows: Vec<Vec<Option<String>>>,
-    /// How many rows it changed or gave.
-    pub affected: u64,
 }
 
 impl Connection {
-    pub(super) fn over(stream: Stream, address: Address) -> Self {
-        Self {
-            stream,
-            address,
-            inbox: BytesMut::new(),
-            out: BytesMut::new(),
-            answer: Answer::default(),
-            refusal: None,
-            done: VecDeque::new(),
-        }
+    pub(super) fn over(client: Client, driver: JoinHandle<Result<(), Error>>, address: Address) -> Self {
+        Self { client: Arc::new(client), address, driver: Some(driver), prepared: None, flight: VecDeque::new() }
     }
 
-    /// Whether nobody between here and the server can listen.
-    pub(super) fn is_private(&self) -> bool {
-        !matches!(self.stream, Stream::Tcp(_))
-    }
-
-    /// Where messages to the server are appended; they go out while an answer is waited for.
-    pub(super) fn out(&mut self) -> &mut BytesMut {
-        &mut self.out
-    }
-
-    /// Runs a statement whose parameters are texts, and nothing else at the same time.
+    /// Runs a statement whose parameters and columns are texts.
     ///
     /// # Errors
     /// When the server refuses it, or the connection ends.
     pub async fn query(&mut self, sql: &str, parameters: &[&str]) -> Result<Answer, Fault> {
-        wire::put_parse(&mut self.out, "", sql, &[]);
-        wire::put_bind(&mut self.out, "", false, parameters, |text, out| wire::put_value(text, out));
-        wire::put_execute(&mut self.out);
-        self.answer().await
+        let typed = |text| (text as &(dyn ToSql + Sync), Type::TEXT);
+        let parameters: Vec<_> = parameters.iter().map(typed).collect();
+        let rows = match self.client.query_typed(sql, &parameters).await {
+            Ok(rows) if rows.len() <= ROWS_MAX => rows,
+            Ok(rows) => return Err(Fault::link(format!("an answer of {} rows came", rows.len()))),
+            Err(error) => return Err(self.fault(&error).await),
+        };
+        let text = |row: &Row| (0..row.len()).map(|n| row.try_get(n)).collect::<Result<Vec<_>, Error>>();
+        let rows = rows.iter().map(text).collect::<Result<Vec<_>, Error>>();
+        rows.map(|rows| Answer { rows }).map_err(|error| fault::of(&error))
     }
 
     /// Prepares the statement that [`Connection::begin`] runs; its parameters are arrays of texts.
@@ -78,121 +63,79 @@ impl Connection {
     /// # Errors
     /// When the server refuses it, or the connection ends.
     pub async fn prepare(&mut self, sql: &str, parameters: usize) -> Result<(), Fault> {
-        wire::put_parse(&mut self.out, PREPARED, sql, &vec![TEXT_ARRAY_OID; parameters]);
-        wire::put(&mut self.out, b'S', |_| {});
-        self.answer().await.map(drop)
+        match self.client.prepare_typed(sql, &vec![Type::TEXT_ARRAY; parameters]).await {
+            Ok(statement) => {
+                self.prepared = Some(statement);
+                Ok(())
+            }
+            Err(error) => Err(self.fault(&error).await),
+        }
     }
 
     /// Hands the prepared statement over with these parameters: a transaction of its own. Several may be under way.
     pub fn begin(&mut self, parameters: &[TextArray]) {
-        wire::put_bind(&mut self.out, PREPARED, true, parameters, TextArray::put);
-        wire::put_execute(&mut self.out);
+        let Some(statement) = self.prepared.clone() else { return };
+        let (client, parameters) = (Arc::clone(&self.client), parameters.to_vec());
+        let mut running: Running = Box::pin(async move { client.execute_raw(&statement, parameters).await });
+        // The first look sends it; the ones that wait for its answer are taken in `answer`.
+        let mut context = Context::from_waker(Waker::noop());
+        if let std::task::Poll::Ready(outcome) = running.as_mut().poll(&mut context) {
+            running = Box::pin(std::future::ready(outcome));
+        }
+        self.flight.push_back(running);
     }
 
-    /// Bytes handed over that the server's end has not taken yet.
-    #[must_use]
-    pub fn waiting(&self) -> usize {
-        self.out.len()
-    }
-
-    /// Waits for the answer to the oldest statement under way. It may be given up at any time and asked for again.
+    /// Waits for the answer to the oldest statement under way: how many rows it changed. It may be given up at any time
+    /// and asked for again. With none under way, waits for the connection's end.
     ///
     /// # Errors
     /// What the server says against the statement; or that the connection has ended, with the server's reason where it
     /// gave one.
-    pub async fn answer(&mut self) -> Result<Answer, Fault> {
-        loop {
-            if let Some(done) = self.done.pop_front() {
-                return done;
-            }
-            let frame = self.frame().await?;
-            self.take(&frame)?;
+    pub async fn answer(&mut self) -> Result<u64, Fault> {
+        let Some(oldest) = self.flight.front_mut() else { return Err(self.ended().await) };
+        let outcome = poll_fn(|cx| oldest.as_mut().poll(cx)).await;
+        self.flight.pop_front();
+        match outcome {
+            Ok(affected) => Ok(affected),
+            Err(error) => Err(self.fault(&error).await),
         }
     }
 
-    fn take(&mut self, frame: &Frame) -> Result<(), Fault> {
-        match frame.kind {
-            b'D' if self.answer.rows.len() < ROWS_MAX => {
-                let row = wire::row(frame.body.clone()).ok_or_else(|| Fault::link("a row came that is not whole"))?;
-                self.answer.rows.push(row);
-            }
-            b'C' => self.answer.affected = wire::affected(&frame.body),
-            b'E' => {
-                self.refusal.get_or_insert(fault::of_server(&frame.body));
-            }
-            // Ready for the next: this one is over.
-            b'Z' => {
-                let answer = std::mem::take(&mut self.answer);
-                self.done.push_back(self.refusal.take().map_or(Ok(answer), Err));
-            }
-            // Parsed, bound, described, without rows, empty.
-            b'1' | b'2' | b'3' | b'T' | b't' | b'n' | b'I' => {}
-            other => {
-                return Err(Fault::link(format!("a message {:?} came that was not asked for", char::from(other))));
-            }
-        }
-        Ok(())
+    /// What an error means. Why the connection has ended its driver knows.
+    async fn fault(&mut self, error: &Error) -> Fault {
+        if error.is_closed() { self.ended().await } else { fault::of(error) }
     }
 
-    /// The next message that is for somebody.
-    pub(super) async fn frame(&mut self) -> Result<Frame, Fault> {
-        loop {
-            match wire::take(&mut self.inbox)? {
-                // Notices, settings, notifications.
-                Some(Frame { kind: b'N' | b'S' | b'A', .. }) => {}
-                Some(frame) => return Ok(frame),
-                None => self.turn().await?,
-            }
-        }
-    }
-
-    /// Writes what is to be written and reads what comes, until something came.
-    async fn turn(&mut self) -> Result<(), Fault> {
-        let Self { stream, inbox, out, .. } = self;
-        let came = poll_fn(|cx| {
-            while !out.is_empty() {
-                match Pin::new(&mut *stream).poll_write(cx, out) {
-                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                    Poll::Ready(Ok(count)) => out.advance(count),
-                    // The server may have said why before it closed.
-                    Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => out.clear(),
-                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                    Poll::Pending => break,
-                }
-            }
-            let mut bytes = [0; READ_BYTES];
-            let mut buffer = ReadBuf::new(&mut bytes);
-            match Pin::new(&mut *stream).poll_read(cx, &mut buffer) {
-                Poll::Ready(Ok(())) => {
-                    inbox.extend_from_slice(buffer.filled());
-                    Poll::Ready(Ok(buffer.filled().len()))
-                }
-                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-                Poll::Pending => Poll::Pending,
-            }
-        });
-        let closed = match came.await {
-            Ok(1..) => return Ok(()),
-            Ok(0) => Fault::link("the server closed the connection"),
-            Err(error) => fault::of_io(&error),
+    async fn ended(&mut self) -> Fault {
+        let closed = Fault::link("the server closed the connection");
+        let Some(driver) = &mut self.driver else { return closed };
+        let outcome = driver.await;
+        self.driver = None;
+        let fault = match outcome {
+            Ok(Err(error)) => fault::of(&error),
+            _ => closed,
         };
-        let fault = self.refusal.take().unwrap_or(closed);
-        Err(Fault { text: format!("{}: {}", self.address, fault.text), ..fault })
+        Fault { text: format!("{}: {}", self.address, fault.text), ..fault }
     }
 
-    /// Says farewell, as far as it goes at once.
+    /// Says farewell, as far as it goes within a moment.
     pub async fn close(mut self) {
-        wire::put(&mut self.out, b'X', |_| {});
-        let Self { stream, out, .. } = &mut self;
-        poll_fn(|cx| {
-            while !out.is_empty() {
-                match Pin::new(&mut *stream).poll_write(cx, out) {
-                    Poll::Ready(Ok(count @ 1..)) => out.advance(count),
-                    _ => break,
-                }
-            }
-            Poll::Ready(())
-        })
-        .await;
+        self.flight.clear();
+        let driver = self.driver.take();
+        // Its last handle: the driver takes leave of the server then.
+        drop(self);
+        if let Some(mut driver) = driver
+            && tokio::time::timeout(FAREWELL, &mut driver).await.is_err()
+        {
+            driver.abort();
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(driver) = &self.driver {
+            driver.abort();
+        }
     }
 }

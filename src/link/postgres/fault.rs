@@ -1,9 +1,10 @@
 //! What a server's refusal means, by its SQLSTATE.
 
-use super::wire;
 use crate::link::Trouble;
-use bytes::Bytes;
+use crate::link::tls::TlsError;
 use std::io;
+use tokio_postgres::Error;
+use tokio_postgres::error::DbError;
 
 /// Of a server's words so many bytes are kept.
 pub const TEXT_BYTES_MAX: usize = 1024;
@@ -29,23 +30,56 @@ impl Fault {
     }
 }
 
-/// What a server says against a statement or a log-in. Its details are left out: they quote rows.
-pub(super) fn of_server(body: &Bytes) -> Fault {
-    let (mut code, mut text, mut place) = (String::new(), String::new(), String::new());
-    for (name, value) in wire::fields(body) {
-        match name {
-            b'C' => code = value,
-            b'M' => text = value,
-            b'c' => place = format!(", column {value}"),
-            b'n' => place = format!(", constraint {value}"),
-            _ => {}
-        }
+/// Why a statement was not done, or its connection ended.
+pub(super) fn of(error: &Error) -> Fault {
+    of_causes(error).unwrap_or_else(|| Fault::link(told(error)))
+}
+
+/// Why a log-in did not end well: what neither the server said nor the link did is of what both were told.
+pub(super) fn of_login(error: &Error) -> Fault {
+    let closed = || Fault::link("the server closed the connection");
+    of_causes(error).unwrap_or_else(|| if error.is_closed() { closed() } else { Fault::configuration(told(error)) })
+}
+
+fn of_causes(error: &Error) -> Option<Fault> {
+    if let Some(said) = error.as_db_error() {
+        return Some(of_server(said));
     }
-    Fault { trouble: trouble(&code), text: format!("{} (SQLSTATE {}{})", short(&text), short(&code), short(&place)) }
+    causes(error).find_map(|cause| {
+        if let Some(error) = cause.downcast_ref::<io::Error>() {
+            return Some(of_io(error));
+        }
+        match cause.downcast_ref::<TlsError>()? {
+            TlsError::Io(error) => Some(of_io(error)),
+            TlsError::Closed => Some(Fault::link(cause.to_string())),
+            other => Some(Fault::configuration(other.to_string())),
+        }
+    })
+}
+
+fn causes(error: &Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    std::iter::successors(std::error::Error::source(error), |cause| cause.source())
+}
+
+/// The error with what lies below it.
+fn told(error: &Error) -> String {
+    causes(error).fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+/// What a server says against a statement or a log-in. Its details are left out: they quote rows.
+fn of_server(said: &DbError) -> Fault {
+    let column = said.column().map(|name| format!(", column {name}"));
+    let constraint = said.constraint().map(|name| format!(", constraint {name}"));
+    let place = column.or(constraint).unwrap_or_default();
+    let code = said.code().code();
+    Fault {
+        trouble: trouble(code),
+        text: format!("{} (SQLSTATE {}{})", short(said.message()), short(code), short(&place)),
+    }
 }
 
 /// Why the connection broke.
-pub(super) fn of_io(error: &io::Error) -> Fault {
+fn of_io(error: &io::Error) -> Fault {
     match crate::link::tls::refused_later(error) {
         Some(reason) => Fault::configuration(format!("TLS: {reason}")),
         None => Fault::link(error.to_string()),
@@ -61,8 +95,8 @@ fn trouble(code: &str) -> Trouble {
         ("22" | "23" | "54" | "P0", _) => Trouble::Poison,
         // Log-in, database, names, types, rights, what this server cannot do; a function of the site's own that fails.
         ("28" | "3D" | "3F" | "0A" | "0L" | "0P" | "2F" | "38" | "39", _) => Trouble::Configuration,
-        // Syntax and names are of the mapping.
-        ("42", _) => Trouble::Configuration,
+        // Syntax and names are of the mapping; a key that is looked at only at the end of a transaction.
+        ("42", _) | (_, "55000") => Trouble::Configuration,
         _ => Trouble::Transient,
     }
 }
@@ -87,7 +121,7 @@ mod tests {
             (Transient, "08006 08001 08P01 57P01 57P02 57P03 53300 53100 53200 58030"),
             // Serialisation, deadlock, a lock not had in time, cancelled, read-only after a failover.
             (Transient, "40001 40P01 55P03 57014 25006 XX000 99999"),
-            (Configuration, "28P01 28000 3D000 3F000 42P01 42501 42703 42P10 42804 0A000"),
+            (Configuration, "55000 28P01 28000 3D000 3F000 42P01 42501 42703 42P10 42804 0A000"),
             (Poison, "22P02 22021 22P05 22003 23502 23503 23505 23514 54000 P0001"),
         ];
         for (expected, codes) in cases {
