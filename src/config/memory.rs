@@ -260,7 +260,7 @@ pub fn mqtt_sink_bytes(sink: &MqttSink) -> u64 {
 #[must_use]
 pub fn http_sink_bytes(sink: &HttpSink) -> u64 {
     let requests = u64::try_from(sink.in_flight).unwrap_or(u64::MAX);
-    let verdicts = u64::try_from(sink.batch).unwrap_or(u64::MAX).saturating_mul(requests).saturating_mul(2);
+    let verdicts = u64::try_from(sink.batch).unwrap_or(u64::MAX).saturating_mul(requests).saturating_mul(8);
     let open = sink.guarded.as_ref().map_or(0, |guarded| u64::try_from(guarded.uncertain_limit).unwrap_or(u64::MAX));
     let waiting = sink.in_flight_size.bytes().saturating_mul(2);
     let requests = requests.saturating_mul(REQUEST_BYTES);
