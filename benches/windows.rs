@@ -179,11 +179,11 @@ fn main() {
     let (alone, together) = measured.split_at(300_000);
     let mut rig = Rig::new(&features(), ROOM);
     let folded = rig.cost(before, WAVE, false);
+    let entries = rig.windows.stats().entries;
     let alone = rig.cost(alone, 1, true);
     let whole = rig.cost(together, WAVE, true);
-    let stats = rig.windows.stats();
     println!("100,000 cards, 10,000 shops, 30 events a card in the longest window");
-    println!("  3 M events folded in again       {:>8.2} s ({} rows of two streams)", folded * 3e-3, stats.entries);
+    println!("  3 M events folded in again       {:>8.2} s ({} rows of two streams)", folded * 3e-3, entries);
     println!("  an event, entered                {folded:>8.0} ns");
     println!("  an event, with its 15 features   {whole:>8.0} ns");
     println!("  the same of an event alone       {alone:>8.0} ns");

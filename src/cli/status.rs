@@ -134,9 +134,13 @@ fn as_text(status: &Value, now: Timestamp) -> String {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // whole seconds, at most 2^64
         let age = age.map(|age| format!(", the oldest for {}", elapsed(age.round() as u64))).unwrap_or_default();
         let (target, error) = (text(&sink["target"]), last_error(&sink, now));
+        let uncertain = some(count(&sink["guarded"]["uncertain"]), "uncertain");
+        let held = sink["guarded"]["held-by"].as_str().map(|key| format!("; held by {key}")).unwrap_or_default();
         lines.push((
             "sink",
-            format!("{name} {state} at {target}: {delivered} delivered, {waiting} waiting{age}{error}"),
+            format!(
+                "{name} {state} at {target}: {delivered} delivered, {waiting} waiting{age}{uncertain}{held}{error}"
+            ),
         ));
     }
     let (configured, force) = (count(&dedup["window-seconds"]), count(&dedup["window-in-force-seconds"]));

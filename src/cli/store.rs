@@ -238,6 +238,7 @@ fn as_json(report: &Report) -> Value {
         "observations": report.observations,
         "observed-from": report.observations_from_us.map(when),
         "labels": report.labels,
+        "open-calls": report.cases,
         "labels-pending": report.labels_pending,
         "quarantined": report.quarantine.len(),
         "set-aside": report.set_aside,
@@ -275,6 +276,7 @@ fn as_text(report: &Report) -> String {
         ("kept", format!("{} events for a replay", report.kept_events)),
         ("labels", format!("{}, of them {} of events not known yet", report.labels, report.labels_pending)),
         ("quarantine", format!("{} records", report.quarantine.len())),
+        ("open calls", report.cases.to_string()),
         ("set aside", format!("{} damaged stores of earlier starts; {} verdicts lost", report.set_aside, report.lost)),
         ("held by", report.held_by.clone().unwrap_or_else(|| "nobody".to_owned())),
     ];

@@ -38,9 +38,9 @@ const MESSAGE_BYTES: u64 = 64;
 const REQUEST_BYTES: u64 = 96 << 10;
 /// What a verdict handed to it, or an open call, costs beyond its bytes.
 const VERDICT_BYTES: u64 = 256;
-/// Batches that a PostgreSQL sink holds: one that gathers, one being put into a message, and what is on its way out,
+/// Batches that a PostgreSQL sink holds beside those on their way out: one that gathers, one being put into a message,
 /// for which buffers may be twice as large.
-const POSTGRES_BATCHES: u64 = 6;
+const POSTGRES_BATCHES: u64 = 4;
 const POSTGRES_CLIENT_BYTES: u64 = 512 << 10;
 /// What a Kafka record in flight costs beyond its bytes: headers, places in queues.
 pub const RECORD_BYTES: u64 = 768;
@@ -260,17 +260,18 @@ pub fn mqtt_sink_bytes(sink: &MqttSink) -> u64 {
 #[must_use]
 pub fn http_sink_bytes(sink: &HttpSink) -> u64 {
     let requests = u64::try_from(sink.in_flight).unwrap_or(u64::MAX);
-    let verdicts = u64::try_from(sink.batch).unwrap_or(u64::MAX).saturating_mul(requests).saturating_mul(2);
+    let verdicts = u64::try_from(sink.batch).unwrap_or(u64::MAX).saturating_mul(requests).saturating_mul(8);
     let open = sink.guarded.as_ref().map_or(0, |guarded| u64::try_from(guarded.uncertain_limit).unwrap_or(u64::MAX));
     let waiting = sink.in_flight_size.bytes().saturating_mul(2);
     let requests = requests.saturating_mul(REQUEST_BYTES);
     waiting.saturating_add(requests).saturating_add(verdicts.saturating_add(open).saturating_mul(VERDICT_BYTES))
 }
 
-/// A batch that gathers and those on their way out; what waits at the server is not kept here.
+/// A batch that gathers, and those on their way out as long as the server has not taken them.
 #[must_use]
 pub fn postgres_sink_bytes(sink: &PostgresSink) -> u64 {
-    sink.batch_size.bytes().saturating_mul(POSTGRES_BATCHES).saturating_add(POSTGRES_CLIENT_BYTES)
+    let batches = u64::try_from(sink.in_flight).unwrap_or(u64::MAX).saturating_add(POSTGRES_BATCHES);
+    sink.batch_size.bytes().saturating_mul(batches).saturating_add(POSTGRES_CLIENT_BYTES)
 }
 
 /// A table: part, size, what it is.

@@ -60,6 +60,7 @@ fn everything() -> Site {
         ("sources.f-file", &format!("{{ type = \"file\", path = {file} }}")),
         ("sources.g-spool", &format!("{{ type = \"spool\", path = {spool} }}")),
         ("sinks.b-mqtt", "{ type = \"mqtt\", broker = \"mqtt://127.0.0.1:1\", topic = \"v\" }"),
+        ("sinks.d-http", "{ type = \"http\", url = \"http://127.0.0.1:1/x\", idempotent = false }"),
         ("sinks.c-kafka", "{ type = \"kafka\", brokers = [\"127.0.0.1:1\"], topic = \"v\" }"),
     ] {
         site.set(key, value);

@@ -96,6 +96,7 @@ impl Rig {
             lineup,
             courier: None,
             keep_payload: true,
+            keep_events: false,
             refolded: None,
         };
         let engine = Arc::new(Engine::start(parts).expect("the engine"));

@@ -42,7 +42,7 @@ fn no_unique_index_on_exactly_the_key() {
         "CREATE UNIQUE INDEX ON {t} (source, lower(id))",
         "CREATE UNIQUE INDEX ON {t} (source, id, key)",
         "CREATE UNIQUE INDEX ON {t} (id)",
-        "ALTER TABLE {t} ADD UNIQUE (source, id) DEFERRABLE",
+        "CREATE UNIQUE INDEX ON {t} (source, id); UPDATE pg_index SET indisvalid = false WHERE indrelid = '{t}'::regclass",
     ];
     for sql in lacking {
         let layout = default_table(server);
@@ -51,6 +51,18 @@ fn no_unique_index_on_exactly_the_key() {
         server.psql(&format!("ALTER TABLE {table} DROP CONSTRAINT {name}_pkey; {}", sql.replace("{t}", &table)));
         told_and_mended(server, &layout, "no unique index", &format!("CREATE UNIQUE INDEX ON {table} (id, source)"));
     }
+}
+
+#[test]
+fn a_key_that_is_looked_at_only_at_the_end_of_a_transaction() {
+    let Some(server) = shared() else { return };
+    let layout = default_table(server);
+    let (table, name) = (layout.table().sql(), &layout.table().name);
+    server.psql(&format!(
+        "ALTER TABLE {table} DROP CONSTRAINT {name}_pkey, ADD CONSTRAINT late UNIQUE (source, id) DEFERRABLE"
+    ));
+    let mend = format!("ALTER TABLE {table} DROP CONSTRAINT late, ADD PRIMARY KEY (source, id)");
+    told_and_mended(server, &layout, "no unique index", &mend);
 }
 
 #[test]

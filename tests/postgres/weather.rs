@@ -4,7 +4,9 @@ use super::rig::{Rig, check, default_table, options, over_tcp, table};
 use super::support::child::{WATCHDOG, poll};
 use super::support::from_env;
 use super::support::link::Link;
-use super::support::postgres::{Postgres, Setup, shared};
+use super::support::postgres::{Postgres, Setup, own, shared};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use verdictd::config::default_columns;
@@ -12,7 +14,7 @@ use verdictd::forward::postgres::{OnConflict, Options};
 use verdictd::link::Trouble;
 
 /// Verdicts of a run.
-const VERDICTS: u32 = 12_000;
+const VERDICTS: u32 = 6000;
 
 #[test]
 fn a_server_killed_in_mid_drain_loses_nothing_and_has_nothing_twice() {
@@ -145,7 +147,7 @@ fn a_deadlock_is_tried_again() {
         )
     };
     let rig = Rig::new();
-    let mut other = server.session("app");
+    let mut other = server.session("postgres");
     other.run("SET deadlock_timeout = '1h'");
     other.run("BEGIN");
     other.run(&insert(99));
@@ -198,7 +200,7 @@ fn a_table_that_another_locks_for_long_is_weather() {
     options.server.patience = Duration::from_secs(1);
     let sink = rig.sink(options);
     sink.await_up();
-    let mut other = server.session("app");
+    let mut other = server.session("postgres");
     other.run("BEGIN");
     other.run(&format!("LOCK TABLE {}", layout.table().sql()));
     rig.take(0..100);
@@ -227,11 +229,64 @@ fn a_server_that_is_read_only_after_a_failover_is_weather() {
     rig.take(100..200);
     let text = poll(WATCHDOG, || sink.status.link.last_error().filter(|error| error.text.contains("25006")));
     assert_eq!(text.expect("a refusal").trouble, Trouble::Transient);
-    server.psql("SET default_transaction_read_only = off; ALTER SYSTEM RESET default_transaction_read_only");
+    server.psql("ALTER SYSTEM RESET default_transaction_read_only");
     server.psql("SELECT pg_reload_conf()");
     rig.await_drained();
     rig.wait(sink);
     check(&server, &layout, 0..200);
+}
+
+/// The table's disk is full, and then has room again.
+#[test]
+fn a_full_disk_at_the_server_is_waited_out_and_nothing_is_set_aside() {
+    let Some(server) = Postgres::start(Setup::default()) else { return };
+    let Some(disk) = Disk::mount(&server.path("small"), "3m") else { return };
+    own(&disk.0);
+    let layout = default_table(&server);
+    server.psql(&format!("CREATE TABLESPACE small LOCATION '{}'", disk.0.display()));
+    server.psql(&format!("ALTER TABLE {} SET TABLESPACE small", layout.table().sql()));
+    let rig = Rig::new();
+    rig.take(0..20_000);
+    let sink = rig.sink(options(&server, &layout));
+    let text = sink.alarm(Trouble::Transient);
+    assert!(text.contains("53100"), "{text}");
+    assert!(rig.cursor() > 1 && rig.cursor() < rig.store.committed(), "some of them had room");
+    disk.grow("64m");
+    rig.await_drained();
+    sink.await_up();
+    rig.wait(sink);
+    assert!(rig.quarantine().is_empty());
+    check(&server, &layout, 0..20_000);
+    drop(server);
+}
+
+/// A file system of its own, so small that it is full soon.
+struct Disk(PathBuf);
+
+impl Disk {
+    /// None where this machine does not allow it, which is said past libtest's capture.
+    fn mount(at: &Path, size: &str) -> Option<Self> {
+        std::fs::create_dir_all(at).unwrap();
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"]).arg(at).output();
+        if mount.is_ok_and(|output| output.status.success()) {
+            return Some(Self(at.to_owned()));
+        }
+        let line = "\n*** NOT TESTED: a full disk at the server needs the right to mount a file system ***\n";
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+        None
+    }
+
+    fn grow(&self, size: &str) {
+        let options = format!("remount,size={size}");
+        let status = Command::new("mount").args(["-o", &options]).arg(&self.0).status().unwrap();
+        assert!(status.success());
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
 }
 
 #[test]
@@ -243,9 +298,9 @@ fn too_many_connections_are_weather() {
     let Some(server) = Postgres::start(setup) else { return };
     let layout = default_table(&server);
     let mut taken: Vec<_> = (0..3).map(|_| server.session("app")).collect();
-    taken.iter_mut().for_each(|session| {
+    for session in &mut taken {
         session.run("SELECT 1");
-    });
+    }
     let rig = Rig::new();
     rig.take(0..100);
     let sink = rig.sink(options(&server, &layout));

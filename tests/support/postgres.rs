@@ -401,7 +401,7 @@ fn server_command(program: &Path) -> Command {
 }
 
 /// Gives a file or folder to the server's user.
-fn own(path: &Path) {
+pub fn own(path: &Path) {
     if let Some((user, group)) = server_user() {
         chown(path, Some(user), Some(group)).expect("root");
     }

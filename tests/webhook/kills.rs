@@ -27,13 +27,13 @@ fn a_receiver_that_honours_the_key_has_one_effect_an_event_however_often_the_dae
         let (effects, asked) = done.entry(request.header("idempotency-key").unwrap().to_owned()).or_default();
         *asked += 1;
         // Some is lost on the way there, some on the way back.
-        match weather.random_range(0..20) {
+        match weather.random_range(0..60) {
             0 => return Reply::Close,
             1 => return Reply::Status(503),
             _ => {}
         }
         *effects = 1;
-        if weather.random_range(0..20) == 0 { Reply::Close } else { Reply::Status(200) }
+        if weather.random_range(0..60) == 0 { Reply::Close } else { Reply::Status(200) }
     });
     let site = site(&receiver);
     let mut daemon = Daemon::start(&site);

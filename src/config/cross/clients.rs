@@ -82,7 +82,11 @@ pub(super) fn check(config: &Config, reader: &mut Reader) {
             SinkKind::Postgres(postgres) if postgres.tls.is_none() && !postgres.address.place.is_local() => {
                 let key = format!("sinks.{}.url", sink.name);
                 let place = &postgres.address.place;
-                reader.caution(&key, &key, &format!("rows go to {place} in the clear; set tls"));
+                reader.caution(
+                    &key,
+                    &key,
+                    &format!("rows, and the password if the server asks so, go to {place} in the clear; set tls"),
+                );
             }
             _ => {}
         }

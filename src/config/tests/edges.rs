@@ -96,7 +96,7 @@ fn rows_in_the_clear_are_warned_of_and_tls_needs_a_host() {
         loaded.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     };
     let text = of(&["to-postgres"]);
-    assert!(warnings(&text).contains("rows go to db.site:5432 in the clear"));
+    assert!(warnings(&text).contains("go to db.site:5432 in the clear"));
     assert!(!warnings(&format!("{text}tls = {{}}\n")).contains("in the clear"));
     let local = text.replace("db.site", "");
     let local = local.replace("/bank", "/bank?host=/run/postgresql");

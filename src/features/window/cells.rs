@@ -68,13 +68,14 @@ fn hash(field: Field, text: &str, seed: u64) -> Option<u64> {
         Field::Text(span) => span.in_text(text).as_bytes(),
         Field::Bool(true) => b"true",
         Field::Bool(false) => b"false",
-        Field::Number(number) => match whole(number) {
-            Some(whole) => whole_text(whole, &mut digits),
-            None => {
+        Field::Number(number) => {
+            if let Some(whole) = whole(number) {
+                whole_text(whole, &mut digits)
+            } else {
                 buffer = [0; NUMBER_BYTES_MAX];
                 number_text(number, &mut buffer)?
             }
-        },
+        }
         Field::Missing | Field::Null | Field::Composite => return None,
     };
     Some(xxh3_64_with_seed(bytes, seed))
@@ -117,4 +118,31 @@ fn whole_text(number: i64, buffer: &mut [u8; WHOLE_BYTES_MAX]) -> &[u8] {
         }
     }
     buffer.get(at..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_hashed_as_its_shortest_text_whole_ones_without_a_point() {
+        let texts = [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (7.0, "7"),
+            (-120.0, "-120"),
+            (999_999_999_999_999.0, "999999999999999"),
+            (-999_999_999_999_999.0, "-999999999999999"),
+            (1e15, "1000000000000000"),
+            (0.1, "0.1"),
+            (-2.5, "-2.5"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "inf"),
+        ];
+        for (number, text) in texts {
+            let expected = Some(xxh3_64_with_seed(text.as_bytes(), 7));
+            assert_eq!(hash(Field::Number(number), "", 7), expected, "{text}");
+        }
+        assert_eq!(hash(Field::Number(f64::MAX), "", 7), Some(xxh3_64_with_seed(f64::MAX.to_string().as_bytes(), 7)));
+    }
 }

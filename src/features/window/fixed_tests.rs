@@ -15,6 +15,33 @@ proptest! {
     }
 
     #[test]
+    fn a_number_is_held_as_the_nearest_multiple_ties_to_even(
+        whole in -(1_i64 << 53)..1 << 53,
+        bits in prop_oneof![0_u32..4, 50_u32..60, 60_u32..140],
+        values in prop::collection::vec(-8.7e12_f64..8.7e12, 1..64),
+    ) {
+        // whole / 2^bits, by whole numbers alone.
+        let value = whole as f64 * half_to(bits.min(120));
+        prop_assume!(in_range(value));
+        let expected = match bits.min(120).checked_sub(60) {
+            None => i128::from(whole) << (60 - bits),
+            Some(0) => i128::from(whole),
+            Some(below) => {
+                let (down, half) = (i128::from(whole) >> below, 1_i128 << (below - 1));
+                let rest = i128::from(whole) - (down << below);
+                down + i128::from(rest > half || (rest == half && down % 2 != 0))
+            }
+        };
+        prop_assert_eq!(fixed(value), expected);
+        // As many as go into one sum of two halves.
+        let mut parts = Parts::default();
+        for value in &values {
+            parts.add(*value);
+        }
+        prop_assert_eq!(parts.sum(), values.iter().map(|value| fixed(*value)).sum::<i128>());
+    }
+
+    #[test]
     fn the_mean_of_equal_numbers_is_the_number(value in -8.7e12_f64..8.7e12, count in 1_u32..1_000_000) {
         let held = number(fixed(value));
         let mean = mean(fixed(value) * i128::from(count), u64::from(count)).unwrap();

@@ -52,10 +52,12 @@
 //! longest window and the lateness goes by itself: two keys are looked at with each event.
 //!
 //! **Cost.** O(log n) an event of a key with n entries, late ones too. Two things cost what the window holds: `distinct` of
-//! a late event or with a `delay`, and making a key coarse.
+//! a late event or with a `delay`, and making a key coarse. Of many keys most time is waiting for memory: [`warm`] waits
+//! for that of several events at once.
 //!
 //! Layout: [`read`] and [`query`] are what is declared, [`plan`] what several bundles share, [`cells`] an event's part in
-//! it; [`state`] holds [`keys`], each a [`track`] of a [`tree`] of [`leaf`]s whose sums are [`layout`]'s; [`view`] answers.
+//! it; [`state`] holds [`keys`], found by their [`places`], each a [`track`] of a [`tree`] of [`leaf`]s whose sums are
+//! [`layout`]'s; [`view`] answers.
 
 mod arrange;
 mod branch;

@@ -49,8 +49,8 @@ impl Places {
             at = self.behind(at);
             let Some(slot) = self.slots.get(at).copied().filter(|slot| *slot != 0) else { break };
             // It may move up unless it should be behind the hole.
-            let (home, mask) = (self.home(slot >> 32), self.slots.len() - 1);
-            if at.wrapping_sub(home) & mask >= at.wrapping_sub(hole) & mask {
+            let (wanted, mask) = (self.home(slot >> 32), self.slots.len() - 1);
+            if at.wrapping_sub(wanted) & mask >= at.wrapping_sub(hole) & mask {
                 self.set(hole, slot);
                 hole = at;
             }

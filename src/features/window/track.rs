@@ -14,9 +14,8 @@ const COARSEST_PART: i64 = 8;
 /// Keys with fewer entries are not made coarse.
 const COARSE_ROWS_MIN: usize = 32;
 
-/// One key's entries and labels. There are many: each is one line of a processor's cache.
+/// One key's entries and labels. There are many: each has the size of a line of a processor's cache.
 #[derive(Debug)]
-#[repr(align(64))]
 pub struct Track {
     pub key: u64,
     entries: Tree,

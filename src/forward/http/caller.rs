@@ -12,10 +12,11 @@ use crate::forward::{Feed, SinkStatus, poison_entry};
 use crate::link::http::{Answer, CallError, Client};
 use crate::link::{Backoff, Trouble};
 use crate::notice;
-use crate::store::{Chunk, Store, StoreError, verdict_of};
+use crate::store::{Chunk, Record, Store, StoreError, verdict_of};
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -193,9 +194,16 @@ impl<'a> Caller<'a> {
         stop: &mut watch::Receiver<bool>,
     ) -> Result<(), DeskError> {
         let record = verdict.as_ref().and_then(|chunk| chunk.get(sequence));
-        let Some(item) = record.map(|record| Item::new(sequence, self.options.encoding, &record.verdict)) else {
+        let encoding = self.options.encoding;
+        let write = |record: &Record<'_>| {
+            catch_unwind(AssertUnwindSafe(|| Item::new(sequence, encoding, &record.verdict))).ok()
+        };
+        let Some(item) = record.as_ref().and_then(write) else {
             self.desk.begin(sequence, None).await?;
-            return self.desk.end(sequence, Outcome::Unknown, "its verdict is no longer there to be sent", None).await;
+            return self
+                .desk
+                .end(sequence, Outcome::Unknown, "its verdict is no longer there, or cannot be written", None)
+                .await;
         };
         // A connection of its own, that nobody has idled on: one that the receiver is about to close would make the
         // call uncertain for nothing.

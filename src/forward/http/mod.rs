@@ -88,10 +88,10 @@ impl Options {
         }
     }
 
-    /// Verdicts handed to the lanes: what is under way, and as much again that is ready.
+    /// Verdicts handed to the lanes: what is under way, and what is ready while another lane waits to try again.
     #[must_use]
     pub fn records_max(&self) -> usize {
-        self.in_flight.saturating_mul(self.batch).saturating_mul(2)
+        self.in_flight.saturating_mul(self.batch).saturating_mul(8)
     }
 
     /// Memory it may use, for the plan: verdicts as they wait and as they are sent, and what requests cost.

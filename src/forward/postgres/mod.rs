@@ -84,11 +84,11 @@ impl Options {
         }
     }
 
-    /// Memory it may use, for the plan: a batch that gathers, one being put into a message, and what is on its way out,
-    /// in buffers that may be twice as large.
+    /// Memory it may use, for the plan: a batch that gathers, one being put into a message, buffers that may be twice as
+    /// large, and what a server that takes nothing leaves on its way out.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        6 * self.batch_bytes + (256 << 10)
+        self.batch_bytes.saturating_mul(self.in_flight.saturating_add(4)).saturating_add(256 << 10)
     }
 }
 

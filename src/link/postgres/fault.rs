@@ -93,10 +93,11 @@ fn trouble(code: &str) -> Trouble {
         // A value that the column cannot hold, a constraint against it, a trigger that refuses it, too large for an
         // index: of this row, as long as others pass.
         ("22" | "23" | "54" | "P0", _) => Trouble::Poison,
-        // Log-in, database, names, types, rights, what this server cannot do; a function of the site's own that fails.
-        ("28" | "3D" | "3F" | "0A" | "0L" | "0P" | "2F" | "38" | "39", _) => Trouble::Configuration,
-        // Syntax and names are of the mapping.
-        ("42", _) => Trouble::Configuration,
+        // Log-in, database, names, types, rights, what this server cannot do; a function of the site's own that fails;
+        // syntax and names of the mapping (42); a key that is looked at only at the end of a transaction (55000).
+        ("28" | "3D" | "3F" | "0A" | "0L" | "0P" | "2F" | "38" | "39" | "42", _) | (_, "55000") => {
+            Trouble::Configuration
+        }
         _ => Trouble::Transient,
     }
 }
@@ -121,7 +122,7 @@ mod tests {
             (Transient, "08006 08001 08P01 57P01 57P02 57P03 53300 53100 53200 58030"),
             // Serialisation, deadlock, a lock not had in time, cancelled, read-only after a failover.
             (Transient, "40001 40P01 55P03 57014 25006 XX000 99999"),
-            (Configuration, "28P01 28000 3D000 3F000 42P01 42501 42703 42P10 42804 0A000"),
+            (Configuration, "55000 28P01 28000 3D000 3F000 42P01 42501 42703 42P10 42804 0A000"),
             (Poison, "22P02 22021 22P05 22003 23502 23503 23505 23514 54000 P0001"),
         ];
         for (expected, codes) in cases {

@@ -30,6 +30,13 @@ fn original() -> Original {
         let observed = Some(std::sync::Arc::new(observations::observed(sequences.clone())));
         let kept = Some(keeping::kept(sequences));
         rig.writer.commit(&Commit { chunks, offsets, labels, observed, kept, ..Commit::default() }).expect("commit");
+        // One that stays open, and one that is settled: its case may stand in the file long after.
+        let (open, settled) = (round * 1000 + 1, round * 1000 + 2);
+        let put = |sequence| CaseChange::Put(cases::case(&rig, sequence, CaseState::Again, 1));
+        let commit = Commit { cases: vec![put(open), put(settled)], ..Commit::default() };
+        rig.writer.commit(&commit).expect("commit");
+        let settled = CaseChange::Drop("file".into(), settled);
+        rig.writer.commit(&Commit { cases: vec![settled], ..Commit::default() }).expect("commit");
     }
     let (log, seed) = (rig.log(1), rig.store.seed());
     assert_eq!(log.len(), 24_000);
@@ -82,6 +89,16 @@ impl Original {
         for (sequence, line) in &kept {
             assert_eq!(*line, keeping::line(*sequence), "{what}");
         }
+        // Of a store that was rebuilt nothing is called for again unasked.
+        let open = rig.store.cases(None, 1000).expect("read");
+        for case in &open {
+            let is_safe = case.state == CaseState::Uncertain || rig.recovery.salvaged_to.is_none();
+            assert!(is_safe, "{what}: a call of {} would be made again", case.sequence);
+            let record = case.record();
+            let id = record.as_ref().map(|record| record.verdict.id.to_owned());
+            assert!(id.is_none() || id.as_ref() == expected.get(&case.sequence).copied(), "{what}");
+        }
+        assert_eq!(rig.store.stats().cases, open.len() as u64, "{what}");
         let ends = observed.first().zip(observed.last()).map(|(first, last)| (first.0.sequence, last.0.sequence));
         let between = ends.map_or(0, |(first, last)| last - first + 1) - observed.len() as u64;
         assert_eq!(rig.recovery.observations_lost_now, between, "{what}");

@@ -1,6 +1,7 @@
 //! The store's promises, each against a store on disk.
 
 mod basics;
+mod cases;
 mod chunks;
 mod damage;
 mod history;

@@ -193,3 +193,17 @@ fn without_a_state_nothing_is_scored_as_if_there_were_one() {
     assert_eq!(error.to_string(), "F0: no windows are kept here");
     assert!(set.windows());
 }
+
+#[test]
+fn keys_whose_hashes_are_half_the_same_are_told_apart() {
+    let mut rig = Rig::new(&[&hour("count = true")], ROOM);
+    let keys = [7 << 32 | 1, 7 << 32 | 2, 7 << 32 | 3];
+    for (n, key) in [0, 1, 1, 2, 2, 2].map(|which| keys[which]).into_iter().enumerate() {
+        assert!(rig.windows.admit(START, START));
+        rig.windows.insert(n as u64, START, &[key]);
+    }
+    let query = rig.set.queries().next().unwrap();
+    let count = |key: u64| rig.windows.view(9, START, &[key]).answer(query);
+    assert_eq!(keys.map(count), [1.0, 2.0, 3.0].map(Answer::Number));
+    assert_eq!(count(7 << 32 | 4), Answer::Number(0.0));
+}

@@ -13,9 +13,11 @@ mod corners;
 mod costs;
 mod declared;
 mod late;
+mod leaves;
 mod memory;
 mod naive;
 mod property;
+mod sums;
 mod trees;
 
 use super::*;
