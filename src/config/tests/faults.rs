@@ -75,7 +75,7 @@ const FAULTS: &[(&str, &[&str])] = &[
     ("sinks = 1\n", &["v.toml:1:9: sinks: expected tables such as [sinks.NAME], found the number 1"]),
     ("[sinks.a]\ntype = \"file\"\npath = \"v.ndjson\"", &["sinks.a.path: expected an absolute path, found the text"]),
     ("[sinks.a]\ntype = \"file\"\npath = \"/v/\"", &["sinks.a.path: expected the path of a file"]),
-    ("[sinks.a]\ntype = \"postgres\"", &["sinks.a.type: \"postgres\" is not in this version; there is \"file\""]),
+    ("[sinks.a]\ntype = \"postgre\"", &["sinks.a.type: unknown type \"postgre\", there is \"file\""]),
     (
         "[sinks.a]\ntype = \"file\"\npath = \"/v\"\n[sinks.b]\ntype = \"file\"\npath = \"/v\"",
         &["v.toml:9:8: sinks.b.path: /v is written by sinks.a.path already"],

@@ -50,10 +50,13 @@ fn what_the_starter_comments_out_is_taken_as_well() {
     {
         let text = starter(&sources, &sinks).unwrap();
         let optional = |line: &str| line.starts_with('#') && !line.starts_with("# ");
-        // TLS is for TCP, or a broker at mqtts://, and CSV for format = "csv".
+        // TLS is for TCP, or a broker at mqtts://, CSV for format = "csv", and what is guarded for idempotent = false.
         let text = text.replace("listen = \"unix:/run/verdictd/lines.sock\"", "listen = \"127.0.0.1:1\"");
         let text = text.replace("listen = \"unix:/run/verdictd/events.sock\"", "listen = \"127.0.0.1:2\"");
         let text = text.replace("mqtt://", "mqtts://").replace("\"ndjson\"", "\"csv\"");
+        let text = text
+            .replace("@/site?host=/run/postgresql", "@database/site")
+            .replace("idempotent = true", "idempotent = false");
         let mut admin = false;
         let lines = text.lines().filter(|line| !line.starts_with("# ")).filter(|line| {
             admin = line.starts_with("[admin]") || (admin && !line.starts_with('['));
@@ -68,7 +71,7 @@ fn what_the_starter_comments_out_is_taken_as_well() {
 #[test]
 fn the_starter_knows_only_types_of_this_version() {
     assert!(starter(&["postgres"], &[]).unwrap_err().contains("there is http"));
-    assert!(starter(&[], &["postgres"]).unwrap_err().contains("there is file"));
+    assert!(starter(&[], &["redis"]).unwrap_err().contains("there is file"));
 }
 
 #[test]
