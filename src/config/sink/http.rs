@@ -138,8 +138,6 @@ pub(in crate::config) const KEYS: &[Key] = &[
     DECISIONS,
     START,
 ];
-/// Of no use to a sink that may send again.
-const GUARDED_ONLY: [Key; 6] = [WHEN_UNCERTAIN, UNCERTAIN_LIMIT, RATE, CALLS_PER_DAY, PROBE_URL, PROBE_AFTER];
 
 pub(super) fn read(section: &mut Section<'_>) -> Option<HttpSink> {
     section.one_of(&TYPE, super::SINK_TYPES);
@@ -157,13 +155,7 @@ pub(super) fn read(section: &mut Section<'_>) -> Option<HttpSink> {
     let calls_per_day = Some(section.integer(&CALLS_PER_DAY)).filter(|_| is_limited);
     let probe_url = section.text_as(&PROBE_URL, |text| WebUrl::parse(text, &["source", "id"]));
     let probe_after = section.period(&PROBE_AFTER);
-    if idempotent {
-        for key in &GUARDED_ONLY {
-            if section.entry(key.name).is_some() {
-                section.fault(key, "only for the guarded mode; expected idempotent = false with it");
-            }
-        }
-    } else if batch > 1 {
+    if !idempotent && batch > 1 {
         section.fault(&BATCH, "in the guarded mode (idempotent = false) a call is of one verdict; expected 1");
     }
     if section.entry(TLS.name).is_some() && url.as_ref().is_some_and(|url| !url.tls) {
