@@ -179,7 +179,7 @@ fn tls_is_verified_by_authority_and_name_and_never_left_out() {
     let rig = Rig::new();
     rig.take(0..1);
     let sink = rig.sink(options);
-    assert!(sink.alarm(Trouble::Configuration).contains("does not speak TLS"));
+    assert!(sink.alarm(Trouble::Configuration).contains("does not support TLS"));
     rig.wait(sink);
 }
 

@@ -135,7 +135,9 @@ fn an_update_takes_the_higher_sequence_and_never_goes_back() {
         || server.psql(&format!("SELECT string_agg(sequence::text, ',' ORDER BY id) FROM {}", layout.table().sql()));
     let deliver = |ids: [u32; 4]| {
         let rig = Rig::new();
-        ids.iter().for_each(|id| rig.take(*id..id + 1));
+        for id in ids {
+            rig.take(id..id + 1);
+        }
         let sink = rig.sink(options(server, &layout));
         rig.await_drained();
         rig.wait(sink);

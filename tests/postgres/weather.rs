@@ -4,7 +4,7 @@ use super::rig::{Rig, check, default_table, options, over_tcp, table};
 use super::support::child::{WATCHDOG, poll};
 use super::support::from_env;
 use super::support::link::Link;
-use super::support::postgres::{Postgres, Setup, shared};
+use super::support::postgres::{Postgres, Setup, own, shared};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::Ordering::Relaxed;
@@ -241,7 +241,7 @@ fn a_server_that_is_read_only_after_a_failover_is_weather() {
 fn a_full_disk_at_the_server_is_waited_out_and_nothing_is_set_aside() {
     let Some(server) = Postgres::start(Setup::default()) else { return };
     let Some(disk) = Disk::mount(&server.path("small"), "3m") else { return };
-    server.own(&disk.0);
+    own(&disk.0);
     let layout = default_table(&server);
     server.psql(&format!("CREATE TABLESPACE small LOCATION '{}'", disk.0.display()));
     server.psql(&format!("ALTER TABLE {} SET TABLESPACE small", layout.table().sql()));
@@ -298,9 +298,9 @@ fn too_many_connections_are_weather() {
     let Some(server) = Postgres::start(setup) else { return };
     let layout = default_table(&server);
     let mut taken: Vec<_> = (0..3).map(|_| server.session("app")).collect();
-    taken.iter_mut().for_each(|session| {
+    for session in &mut taken {
         session.run("SELECT 1");
-    });
+    }
     let rig = Rig::new();
     rig.take(0..100);
     let sink = rig.sink(options(&server, &layout));

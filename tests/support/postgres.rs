@@ -120,11 +120,6 @@ impl Postgres {
         self.folder.path()
     }
 
-    /// Gives a file or folder to the user that the server runs as.
-    pub fn own(&self, path: &Path) {
-        own(path);
-    }
-
     /// The URL of [`DATABASE`] for [`USER`] over TCP, without the password.
     pub fn url(&self) -> String {
         format!("postgres://{}@localhost:{}/{DATABASE}", USER.0, self.port)
@@ -406,7 +401,7 @@ fn server_command(program: &Path) -> Command {
 }
 
 /// Gives a file or folder to the server's user.
-fn own(path: &Path) {
+pub fn own(path: &Path) {
     if let Some((user, group)) = server_user() {
         chown(path, Some(user), Some(group)).expect("root");
     }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 fn key_of(id: &str) -> String {
     let digest = Sha256::digest([b"pos\0".as_slice(), id.as_bytes()].concat());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    verdictd::model::hex_text(&digest.into())
 }
 
 /// Sequences by key, as they came.
@@ -60,9 +60,9 @@ fn what_fails_for_now_is_sent_again_under_the_same_key_and_in_order() {
     let receiver = Receiver::start(move |request| {
         let id: u32 = request.id().parse().unwrap();
         let mut tries = counting.lock().unwrap();
-        let tried = tries.entry(request.header("idempotency-key").unwrap().to_owned()).or_default();
-        *tried += 1;
-        match (id % 12, *tried) {
+        let count = tries.entry(request.header("idempotency-key").unwrap().to_owned()).or_default();
+        *count += 1;
+        match (id % 12, *count) {
             (1, 1..=2) => Reply::Status(500),
             (3, 1) => Reply::Full(503, vec![("retry-after", "0".to_owned())], String::new()),
             (5, 1) => {

@@ -177,7 +177,10 @@ impl Shared {
             };
             let mut answer = format!("HTTP/1.1 {status} Said\r\ncontent-length: {}\r\n", body.len());
             for (name, value) in headers {
-                answer += &format!("{name}: {value}\r\n");
+                answer += name;
+                answer += ": ";
+                answer += &value;
+                answer += "\r\n";
             }
             let answer = answer + "\r\n" + &body;
             if stream.get_mut().write_all(answer.as_bytes()).and_then(|()| stream.get_mut().flush()).is_err() {

@@ -85,13 +85,13 @@ const IDEMPOTENT: Key = Key::new(
 const WHEN_UNCERTAIN: Key = Key::new(
     "when-uncertain",
     Kind::OneOf(&["go-on", "wait"]),
-    Preset::Default("\"go-on\""),
+    Preset::Optional("\"wait\"", "they go on"),
     "Guarded: whether later calls go on while one is uncertain, or wait until it is settled.",
 );
 const UNCERTAIN_LIMIT: Key = Key::new(
     "uncertain-limit",
     Kind::Integer { min: 1, max: 10_000 },
-    Preset::Default("1000"),
+    Preset::Optional("100", "1000"),
     "Guarded: with so many open calls no further one is made until some are settled.",
 );
 const RATE: Key = Key::new(
@@ -115,7 +115,7 @@ const PROBE_URL: Key = Key::new(
 const PROBE_AFTER: Key = Key::new(
     "probe-after",
     Kind::Period { min: Period::milliseconds(100), max: Period::days(7) },
-    Preset::Default("\"1 min\""),
+    Preset::Optional("\"5 min\"", "1 min"),
     "Guarded: how long a call is uncertain before probe-url is asked. Longer than the receiver may still be at work on it: else it says that it was not done, and then does it twice.",
 );
 pub(in crate::config) const KEYS: &[Key] = &[
@@ -138,6 +138,11 @@ pub(in crate::config) const KEYS: &[Key] = &[
     DECISIONS,
     START,
 ];
+/// Where nothing else is configured.
+const UNCERTAIN_LIMIT_USUAL: usize = 1000;
+const PROBE_AFTER_USUAL: Period = Period::seconds(60);
+/// Of no use to a sink that may send again.
+const GUARDED_ONLY: [Key; 6] = [WHEN_UNCERTAIN, UNCERTAIN_LIMIT, RATE, CALLS_PER_DAY, PROBE_URL, PROBE_AFTER];
 
 pub(super) fn read(section: &mut Section<'_>) -> Option<HttpSink> {
     section.one_of(&TYPE, super::SINK_TYPES);
@@ -148,26 +153,33 @@ pub(super) fn read(section: &mut Section<'_>) -> Option<HttpSink> {
     let (timeout, in_flight) = (section.period(&TIMEOUT), section.integer(&IN_FLIGHT));
     let in_flight_size = section.size(&IN_FLIGHT_SIZE);
     let idempotent = section.bool(&IDEMPOTENT);
-    let wait = section.one_of(&WHEN_UNCERTAIN, &[false, true]);
-    let uncertain_limit = usize::try_from(section.integer(&UNCERTAIN_LIMIT)).unwrap_or_default();
+    let wait = section.one_of(&WHEN_UNCERTAIN, &[false, true]).unwrap_or_default();
+    // Where it is missing the number is 0.
+    let uncertain_limit = usize::try_from(section.integer(&UNCERTAIN_LIMIT)).ok().filter(|limit| *limit > 0);
     let rate = section.text_as(&RATE, str::parse::<Rate>);
     let is_limited = section.entry(CALLS_PER_DAY.name).is_some();
     let calls_per_day = Some(section.integer(&CALLS_PER_DAY)).filter(|_| is_limited);
     let probe_url = section.text_as(&PROBE_URL, |text| WebUrl::parse(text, &["source", "id"]));
-    let probe_after = section.period(&PROBE_AFTER);
-    if !idempotent && batch > 1 {
+    let probe_after = section.period(&PROBE_AFTER).unwrap_or(PROBE_AFTER_USUAL);
+    if idempotent {
+        for key in &GUARDED_ONLY {
+            if section.entry(key.name).is_some() {
+                section.fault(key, "only for the guarded mode; expected idempotent = false with it");
+            }
+        }
+    } else if batch > 1 {
         section.fault(&BATCH, "in the guarded mode (idempotent = false) a call is of one verdict; expected 1");
     }
     if section.entry(TLS.name).is_some() && url.as_ref().is_some_and(|url| !url.tls) {
         section.fault(&TLS, "TLS is for an https:// receiver, and url is http://");
     }
     let guarded = GuardedSink {
-        wait: wait?,
-        uncertain_limit,
+        wait,
+        uncertain_limit: uncertain_limit.unwrap_or(UNCERTAIN_LIMIT_USUAL),
         rate,
         calls_per_day: calls_per_day.and_then(|calls| u64::try_from(calls).ok()),
         probe_url,
-        probe_after: probe_after?,
+        probe_after,
     };
     Some(HttpSink {
         url: url?,

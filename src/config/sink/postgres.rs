@@ -56,7 +56,7 @@ const TYPE: Key = of_type("\"postgres\"");
 const URL: Key = Key::new(
     "url",
     Kind::Form("\"postgres://USER@HOST:PORT/DATABASE\" or \"postgres://USER@/DATABASE?host=/FOLDER/OF/THE/SOCKET\""),
-    Preset::Required("\"postgres://verdictd@database.site/site\""),
+    Preset::Required("\"postgres://verdictd@/site?host=/run/postgresql\""),
     "The database and who writes there, without a password.",
 );
 const PASSWORD: Key = Key::new(

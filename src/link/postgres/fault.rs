@@ -93,10 +93,11 @@ fn trouble(code: &str) -> Trouble {
         // A value that the column cannot hold, a constraint against it, a trigger that refuses it, too large for an
         // index: of this row, as long as others pass.
         ("22" | "23" | "54" | "P0", _) => Trouble::Poison,
-        // Log-in, database, names, types, rights, what this server cannot do; a function of the site's own that fails.
-        ("28" | "3D" | "3F" | "0A" | "0L" | "0P" | "2F" | "38" | "39", _) => Trouble::Configuration,
-        // Syntax and names are of the mapping; a key that is looked at only at the end of a transaction.
-        ("42", _) | (_, "55000") => Trouble::Configuration,
+        // Log-in, database, names, types, rights, what this server cannot do; a function of the site's own that fails;
+        // syntax and names of the mapping (42); a key that is looked at only at the end of a transaction (55000).
+        ("28" | "3D" | "3F" | "0A" | "0L" | "0P" | "2F" | "38" | "39" | "42", _) | (_, "55000") => {
+            Trouble::Configuration
+        }
         _ => Trouble::Transient,
     }
 }
