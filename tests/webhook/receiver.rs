@@ -1,6 +1,7 @@
 //! A receiver of webhooks: an HTTP/1.1 server that does what a test's script says, and remembers each request.
 
 use super::support::certificates;
+use super::support::child::{WATCHDOG, poll};
 use openssl::ssl::{SslAcceptor, SslFiletype, SslMethod};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -126,6 +127,12 @@ impl Receiver {
     /// All that came, in order.
     pub fn requests(&self) -> Vec<Request> {
         lock(&self.shared.requests).clone()
+    }
+
+    /// Waits until the calls are these, in this order.
+    pub fn await_ids(&self, expected: &[String]) {
+        let same = poll(WATCHDOG, || (self.ids() == expected).then_some(()));
+        assert!(same.is_some(), "{:?} instead of {expected:?}", self.ids());
     }
 
     /// The ids of the verdicts that came, in order.
