@@ -4,7 +4,10 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::ops::Range;
 use std::sync::Arc;
-use verdictd::store::{CellKind, Kept, Label, NewRecord, Observation, Observed, QuarantineEntry, Record, Schema};
+use verdictd::store::{
+    Calls, Case, CaseChange, CaseState, CellKind, Kept, Label, NewRecord, Observation, Observed, QuarantineEntry,
+    Record, Schema,
+};
 
 pub const SINK: &str = "sink";
 pub const SOURCE: &str = "pos";
@@ -122,6 +125,46 @@ pub fn kept(seed: u64, sequences: Range<u64>) -> Kept {
     let mut kept = Kept::default();
     sequences.for_each(|sequence| kept.push(sequence, &line(seed, sequence)));
     kept
+}
+
+/// The sink that has open calls.
+pub const GUARDED: &str = "guarded";
+/// How many commits long a call is open.
+const OPEN_FOR: u64 = 5;
+
+/// The call that a commit begins, as it stands after another commit.
+fn case(begun: u64, after: u64) -> Case {
+    // Every other one is looked at again by the next commit.
+    let state = match begun % 3 {
+        _ if begun % 2 == 1 && after > begun => CaseState::Uncertain,
+        0 => CaseState::Again,
+        _ => CaseState::UnderWay,
+    };
+    let at_ms = i64::try_from(begun).unwrap_or(0);
+    let reason = format!("of commit {begun}, {}", "x".repeat(usize::try_from(begun % 400).unwrap_or(0)));
+    Case { sink: GUARDED.to_owned(), sequence: begun, state, calls: begun, at_ms, reason, verdict: None }
+}
+
+/// What a commit does to open calls.
+pub fn cases_in(commit: u64) -> Vec<CaseChange> {
+    let mut changes = vec![CaseChange::Put(case(commit, commit))];
+    if commit.is_multiple_of(2) {
+        changes.push(CaseChange::Put(case(commit - 1, commit)));
+    }
+    if commit > OPEN_FOR {
+        changes.push(CaseChange::Drop(GUARDED.to_owned(), commit - OPEN_FOR));
+    }
+    changes
+}
+
+/// The calls that are open after a commit, ascending.
+pub fn cases_after(commit: u64) -> Vec<Case> {
+    (commit.saturating_sub(OPEN_FOR) + 1..=commit).map(|begun| case(begun, commit)).collect()
+}
+
+/// How many were made.
+pub fn calls_after(commit: u64) -> Calls {
+    Calls { day: commit / 100, made: commit, last_ms: i64::try_from(commit).unwrap_or(0) }
 }
 
 /// Event time of an observation: a second each.

@@ -1,6 +1,9 @@
 //! Opens what a power cut left and holds it against the promises.
 
-use super::content::{OFFSET_OF, SINK, Texts, kept, label_in, line, observation, observed, quarantine_in};
+use super::content::{
+    GUARDED, OFFSET_OF, SINK, Texts, calls_after, cases_after, kept, label_in, line, observation, observed,
+    quarantine_in,
+};
 use super::load::options;
 use super::promises::Promises;
 use super::state_of;
@@ -8,7 +11,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
 use verdictd::event::identity_fingerprint;
-use verdictd::store::{BatchBuilder, Commit, Label, Opened, Recovery, Store, StoreError, open};
+use verdictd::store::{BatchBuilder, Case, Commit, Label, Opened, Recovery, Store, StoreError, open};
 
 /// A broken promise.
 #[derive(Debug)]
@@ -79,6 +82,7 @@ fn look(opened: &Opened, promises: &Promises, seed: u64) -> Result<u64, Fault> {
     }
     look_at_observations(store, promises, seed, next)?;
     look_at_kept(store, seed, next)?;
+    look_at_cases(store, commit)?;
     look_at_labels(store, seed, commit)?;
     look_at_quarantine(store, promises, seed, commit)?;
     Ok(next)
@@ -173,6 +177,23 @@ fn look_at_kept(store: &Store, seed: u64, next: u64) -> Result<(), Fault> {
         Some(end) if end != next => Err(Fault::Lost(format!("the log ends at {next}, its kept events at {end}"))),
         _ => Ok(()),
     }
+}
+
+/// The calls that are open, and how many were made, are those of the last commit that is there.
+fn look_at_cases(store: &Store, commit: u64) -> Result<(), Fault> {
+    let told = |cases: Vec<Case>| {
+        let one = |case: Case| (case.sequence, case.state, case.calls, case.at_ms, case.reason);
+        cases.into_iter().map(one).collect::<Vec<_>>()
+    };
+    let found = told(store.cases(Some(GUARDED), usize::MAX).map_err(read)?);
+    if found != told(cases_after(commit)) {
+        return Err(Fault::Changed(format!("after commit {commit} the open calls are {found:?}")));
+    }
+    let calls = store.calls(GUARDED).map_err(read)?;
+    if commit > 0 && calls != calls_after(commit) {
+        return Err(Fault::Changed(format!("after commit {commit} the calls are {calls:?}")));
+    }
+    Ok(())
 }
 
 /// The labels of the commits that are there, and no other.

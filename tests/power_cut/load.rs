@@ -7,7 +7,10 @@
 //! - `ack C quarantine=Q`: it returned; its quarantine entry has the sequence Q (0: none);
 //! - `error …`, `refused …`, `recovered`; `closed` behind a clean end.
 
-use super::content::{OFFSET_OF, SINK, Texts, kept, label_in, observed, quarantine_in, records_in, time_us};
+use super::content::{
+    GUARDED, OFFSET_OF, SINK, Texts, calls_after, cases_in, kept, label_in, observed, quarantine_in, records_in,
+    time_us,
+};
 use super::state_of;
 use crate::support::child;
 use crate::support::powercut_fs::NOTES;
@@ -185,6 +188,8 @@ impl Load {
             labels: label_in(self.task.seed, commit, log_ms).into_iter().collect(),
             observed: Some(observed(self.task.seed, first..next).into()),
             kept: Some(kept(self.task.seed, first..next)),
+            cases: cases_in(commit),
+            calls: vec![(GUARDED.to_owned(), calls_after(commit))],
             horizon_us: Some(time_us(horizon)),
             quarantine_drop: dropped.into_iter().collect(),
             ..Commit::default()
