@@ -11,6 +11,7 @@
 //! last      varint  sequence of the last one's
 //! count     varint  events, at least 1
 //! log       varint  log time of the first, milliseconds
+//! span      varint  from then to the last one's, milliseconds
 //! length    varint  bytes of the rows
 //! rows      an lz4 block, to the end
 //! ```
@@ -34,7 +35,7 @@ pub const LINE_BYTES_MAX: usize = 4 << 10;
 /// Most bytes of a chunk's rows before they are compressed.
 pub const LINES_BYTES_MAX: usize = 48 << 10;
 /// Longest head, bytes.
-const HEAD_BYTES_MAX: usize = 3 * 10 + 3 + 3;
+const HEAD_BYTES_MAX: usize = 4 * 10 + 3 + 3;
 /// What a row takes beside its line, bytes.
 const ROW_BYTES_MAX: usize = 10 + 10 + 2;
 
@@ -58,6 +59,8 @@ pub struct Head {
     pub last: u64,
     pub count: u16,
     pub log_ms: u64,
+    /// Log time of the last.
+    pub last_ms: u64,
 }
 
 impl Head {
@@ -69,8 +72,9 @@ impl Head {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (first, last, count) = (reader.varint()?, reader.varint()?, reader.varint()?);
         let log_ms = reader.varint()?;
+        let last_ms = log_ms.checked_add(reader.varint()?).ok_or(Malformed("a log time of 64 bits"))?;
         let count = u16::try_from(count).ok().filter(|count| *count > 0 && first > 0 && last >= first);
-        Ok(Self { first, last, count: count.ok_or(Malformed("kept events, numbered from 1"))?, log_ms })
+        Ok(Self { first, last, count: count.ok_or(Malformed("kept events, numbered from 1"))?, log_ms, last_ms })
     }
 }
 
@@ -103,7 +107,7 @@ pub fn decode(body: &[u8]) -> Result<Vec<KeptEvent>, Malformed> {
         }
         events.push(KeptEvent { sequence, log_ms, line: line.into() });
     }
-    if !reader.rest().is_empty() || sequence != head.last {
+    if !reader.rest().is_empty() || (sequence, log_ms) != (head.last, head.last_ms) {
         return Err(Malformed("as many kept events as the chunk's head says"));
     }
     Ok(events)
@@ -140,6 +144,11 @@ impl Rows {
         self.events.len()
     }
 
+    /// Log time of the first, milliseconds.
+    pub fn since_ms(&self) -> Option<u64> {
+        self.events.first().map(|row| row.log_ms)
+    }
+
     /// Bytes that these take before they are compressed, at the most.
     pub fn bytes(&self) -> usize {
         self.bytes.len() + self.events.len() * ROW_BYTES_MAX
@@ -160,9 +169,10 @@ impl Rows {
             put_bytes(&mut rows, self.bytes.get(start..row.end)?);
             (start, before) = (row.end, *row);
         }
-        let head = Head { first: first.sequence, last: last.sequence, count, log_ms: first.log_ms };
+        let (log_ms, last_ms) = (first.log_ms, last.log_ms);
+        let head = Head { first: first.sequence, last: last.sequence, count, log_ms, last_ms };
         let mut body = Vec::with_capacity(HEAD_BYTES_MAX + lz4_flex::block::get_maximum_output_size(rows.len()));
-        for number in [head.first, head.last, u64::from(count), head.log_ms, rows.len() as u64] {
+        for number in [head.first, head.last, u64::from(count), log_ms, last_ms - log_ms, rows.len() as u64] {
             put_varint(&mut body, number);
         }
         let start = body.len();

@@ -22,6 +22,8 @@ use std::time::Duration;
 const OPEN_BYTES_MAX: usize = 8 << 10;
 /// Memory for each chunk, bytes.
 const KNOWN_BYTES: u64 = size_of::<Known>() as u64;
+/// A chunk spans no more than this part of the time that is kept.
+const SPANS: u128 = 16;
 /// A budget of so many bytes is for one chunk at the most: it bounds the list.
 const CHUNK_BYTES_MIN: u64 = 4 << 10;
 
@@ -43,7 +45,8 @@ pub struct Keeping {
 #[derive(Clone, Copy, Debug)]
 struct Known {
     first: u64,
-    log_ms: u64,
+    /// Log time of its last event.
+    last_ms: u64,
     count: u16,
     /// Of its value, with what the log engine adds.
     bytes: u16,
@@ -62,15 +65,15 @@ pub struct KeptLog {
 }
 
 impl KeptLog {
-    /// Lists what a store holds, and how many chunks of it are damaged.
-    pub fn read(medium: &Medium, keeping: Keeping) -> Result<(Self, u64), StoreError> {
+    /// Lists what a store holds, and the keys of chunks that are damaged.
+    pub fn read(medium: &Medium, keeping: Keeping) -> Result<(Self, Vec<Vec<u8>>), StoreError> {
         let mut log = Self { keeping, ..Self::default() };
-        let mut damaged = 0;
+        let mut damaged = Vec::new();
         for entry in medium.scan(keys::KEPT, &[keys::KEPT]) {
             let (key, value) = entry?;
             match head(&key, &value) {
                 Some(head) => log.note(&head, value.len()),
-                None => damaged += 1,
+                None => damaged.push(key.to_vec()),
             }
         }
         Ok((log, damaged))
@@ -91,11 +94,16 @@ impl KeptLog {
         let bytes = u16::try_from(stored as u64 + ENTRY_OVERHEAD).unwrap_or(u16::MAX);
         self.bytes += u64::from(bytes);
         self.count += u64::from(head.count);
-        self.chunks.push_back(Known { first: head.first, log_ms: head.log_ms, count: head.count, bytes });
+        self.chunks.push_back(Known { first: head.first, last_ms: head.last_ms, count: head.count, bytes });
     }
 
     fn append(&mut self, kept: &Kept, log_ms: u64, commit: u64, pending: &mut Pending) {
         self.fill = self.fill.clamp(OPEN_BYTES_MAX, LINES_BYTES_MAX - LINE_BYTES_MAX);
+        // A chunk goes as a whole: it is not to hold what is far apart.
+        let span_ms = self.keeping.time.map_or(0, |time| u64::try_from(time.as_millis() / SPANS).unwrap_or(u64::MAX));
+        if self.open.since_ms().is_some_and(|since_ms| log_ms.saturating_sub(since_ms) > span_ms) {
+            self.open = Rows::default();
+        }
         for (sequence, line) in kept.lines() {
             if self.open.bytes() >= self.fill {
                 self.store_open(commit, pending);
@@ -143,7 +151,7 @@ impl KeptLog {
             Some(time) => {
                 let kept_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
                 let most = (self.keeping.bytes / CHUNK_BYTES_MIN).max(1);
-                oldest.log_ms < now_ms.saturating_sub(kept_ms)
+                oldest.last_ms < now_ms.saturating_sub(kept_ms)
                     || self.bytes > self.keeping.bytes
                     || self.chunks.len() as u64 > most
             }

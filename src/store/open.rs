@@ -68,7 +68,8 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     let layout = Layout::new(&options.dir);
     layout::make_dir(&layout.dir)?;
     let lock = Lock::take(&layout.lock(), &options.instance)?;
-    let Recovered { medium, mut state, folded, observed, kept } = recover::recover(&layout, options, recovery, laps)?;
+    let Recovered { medium, mut state, folded, observed, kept: (kept, damaged_kept) } =
+        recover::recover(&layout, options, recovery, laps)?;
     let gaps = recover::read_gaps(&medium)?;
     let lost: u64 = gaps.iter().map(|(from, to)| to - from).sum();
     if recovery.salvaged_to.is_some() {
@@ -84,7 +85,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     tell_gaps(&sinks.declare(&options.sinks, state.log_floor, state.next));
     let quarantined = read_quarantine(&medium)?;
     let (labels, damaged_labels) = read_labels(&medium)?;
-    recovery.set_aside_now += damaged_labels;
+    recovery.set_aside_now += damaged_labels + damaged_kept.len() as u64;
     let cases = CaseLog::open(&medium)?;
     let history = History::open(&medium)?;
     let figures = Figures::default();
@@ -119,6 +120,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     if medium.get(&keys::filler(keys::FILLERS - 1))?.is_none() {
         (0..keys::FILLERS).for_each(|n| batch.insert(&keys::filler(n), &[]));
     }
+    damaged_kept.into_iter().for_each(|key| batch.remove(key));
     medium.write(batch)?;
     laps.lap(recovery, "first write");
 

@@ -25,7 +25,8 @@ pub struct Recovered {
     pub state: State,
     pub folded: Folded,
     pub observed: observed::Found,
-    pub kept: KeptLog,
+    /// With the keys of what is damaged of them: no promise hangs on it, so that it only goes.
+    pub kept: FoundKept,
 }
 
 /// Times the phases of an open, and knows how far it came.
@@ -179,20 +180,17 @@ fn read(
             observed.missing, observed.damaged
         )));
     }
-    if kept.1 > 0 {
-        return Ok(Err(format!("{} chunks of events kept for a replay are damaged", kept.1)));
-    }
     let next = folded.next.max(state.next);
     match tip.map_or(0, |tip| tip.next).max(cursors) {
         durable if durable > next => {
             Ok(Err(format!("the log ends before sequence {next}, it was durable before {durable}")))
         }
-        _ => Ok(Ok(Recovered { medium, state, folded, observed, kept: kept.0 })),
+        _ => Ok(Ok(Recovered { medium, state, folded, observed, kept })),
     }
 }
 
-/// The events kept for a replay, and how many chunks of them are damaged.
-type FoundKept = (KeptLog, u64);
+/// The events kept for a replay, and the keys of chunks of them that are damaged.
+pub type FoundKept = (KeptLog, Vec<Vec<u8>>);
 
 /// Folds the log and, beside it, lists the observations and the events kept.
 fn fold_all(

@@ -37,6 +37,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Of kept events no more is taken in: a rebuild must fit in the memory of a small box, and no promise hangs on them.
+const KEPT_BYTES_MAX: usize = 16 << 20;
+
 /// Commit number and body.
 type Value = (u64, Box<[u8]>);
 /// The same with the kind between.
@@ -56,6 +59,8 @@ pub struct Found {
     observations: BTreeMap<u64, Value>,
     /// Chunks of kept events by first sequence.
     kept: BTreeMap<u64, Value>,
+    /// Bytes of those that were taken in.
+    kept_bytes: usize,
     /// Where the log ended when each generation opened it, as far as known.
     openings: BTreeMap<u64, u64>,
 }
@@ -100,7 +105,10 @@ impl Found {
                 return;
             }
             Kind::Kept => {
-                if let Ok(head) = kept_chunk::Head::of(&body) {
+                if let Ok(head) = kept_chunk::Head::of(&body)
+                    && self.kept_bytes < KEPT_BYTES_MAX
+                {
+                    self.kept_bytes += body.len();
                     let slot = self.kept.entry(head.first).or_default();
                     if commit >= slot.0 {
                         *slot = (commit, body);

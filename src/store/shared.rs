@@ -157,6 +157,15 @@ impl Store {
         }
     }
 
+    /// The same of a sink that need not be in force: what a commit says of one that is out of the config counts when it
+    /// comes back.
+    pub(crate) fn move_cursor(&self, name: &str, next: u64) {
+        let next = next.min(self.committed());
+        if let Some(sink) = self.sinks.all().iter().find(|sink| sink.name == name) {
+            sink.next.fetch_max(next, Ordering::AcqRel);
+        }
+    }
+
     /// The sink's cursor as it is stored: where it would go on after a crash now.
     ///
     /// # Errors

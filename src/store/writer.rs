@@ -139,7 +139,7 @@ impl Writer {
         }
         self.cases(commit, &mut pending);
         for (name, next) in &commit.cursors {
-            self.store.advance_cursor(name, *next);
+            self.store.move_cursor(name, *next);
         }
         self.housekeep(commit.chunks.len(), &mut pending)?;
         self.write(pending, &commit.chunks).map(|bytes| Committed { next: self.state.next, quarantine, bytes })
@@ -311,10 +311,11 @@ impl Writer {
         let merging = self.merged.as_ref().and_then(|merged| merged.removed.first().copied());
         self.apply_merge(pending);
         let most = (2 * chunks).clamp(TRIM_MIN, TRIM_MAX);
+        // The first to go: no promise hangs on them.
+        self.forget_events(most, pending);
         let is_over = self.trim(delivered.min(merging.unwrap_or(u64::MAX)), most, pending)?;
         let floor_ms = self.clock.now_ms().saturating_sub(self.window.length_ms());
         self.forget(floor_ms, most, pending);
-        self.forget_events(most, pending);
         if is_over && delivered >= self.state.next {
             self.cut_observations(most, pending);
         }
@@ -351,7 +352,7 @@ impl Writer {
         let now = self.clock.now_ms();
         let time = self.window.floor(now, self.state.next);
         let out = time.max(store.index.floor.load(Ordering::Relaxed));
-        let over = store.disk.is_tight() && self.when_full == WhenFull::Shorten;
+        let over = store.disk.is_tight() && self.when_full == WhenFull::Shorten && self.kept.bytes() == 0;
         let limit = if over { delivered.min(self.state.next) } else { out.min(delivered) };
         figures.window_floor.fetch_max(out, Ordering::Relaxed);
         if limit < self.second {

@@ -73,8 +73,8 @@ fn a_character_that_no_text_of_the_server_holds_is_set_aside_with_its_reason() {
     check(server, &layout, 0..200);
     let reasons: Vec<_> = rig.quarantine().iter().map(|entry| entry.reason.clone()).collect();
     assert_eq!(reasons.len(), 3);
-    assert!(reasons[1].starts_with("id holds the character U+0000"), "{reasons:?}");
-    assert!(reasons[2].starts_with("key holds the character U+0000"), "{reasons:?}");
+    assert!(reasons[1].contains("id holds the character U+0000"), "{reasons:?}");
+    assert!(reasons[2].contains("key holds the character U+0000"), "{reasons:?}");
 }
 
 /// A second unique key of the table is not the one that a repeat runs into.

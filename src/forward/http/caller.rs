@@ -152,7 +152,7 @@ impl<'a> Caller<'a> {
                     Some(head) => head.verdict,
                     None => self.kept(sequence)?,
                 };
-                self.call(sequence, verdict, stop).await?;
+                self.call((sequence, again), verdict, stop).await?;
                 Ok(None)
             }
         }
@@ -189,7 +189,7 @@ impl<'a> Caller<'a> {
     /// Makes one call, if there is a connection for it.
     async fn call(
         &mut self,
-        sequence: u64,
+        (sequence, again): (u64, bool),
         verdict: Option<Arc<Chunk>>,
         stop: &mut watch::Receiver<bool>,
     ) -> Result<(), DeskError> {
@@ -199,7 +199,9 @@ impl<'a> Caller<'a> {
             catch_unwind(AssertUnwindSafe(|| Item::new(sequence, encoding, &record.verdict))).ok()
         };
         let Some(item) = record.as_ref().and_then(write) else {
-            self.desk.begin(sequence, None).await?;
+            if !self.desk.begin(sequence, again, None).await? {
+                return Ok(());
+            }
             return self
                 .desk
                 .end(sequence, Outcome::Unknown, "its verdict is no longer there, or cannot be written", None)
@@ -212,7 +214,10 @@ impl<'a> Caller<'a> {
             self.failed(error.trouble, &error.text, None);
             return Ok(());
         }
-        self.desk.begin(sequence, verdict.clone()).await?;
+        // A stop waits for the answer to a call, and begins none.
+        if *stop.borrow() || !self.desk.begin(sequence, again, verdict.clone()).await? {
+            return Ok(());
+        }
         let drain = self.options.drain;
         let answered = tokio::select! {
             answered = self.client.call(post(self.options, &[item])) => answered,

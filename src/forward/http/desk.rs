@@ -127,11 +127,11 @@ impl Desk {
         (ledger.cursor, ledger.open.keys().copied().collect())
     }
 
-    /// The uncertain ones, with the time since when each is so.
-    pub(super) async fn uncertain(&self) -> Vec<(u64, i64)> {
+    /// The uncertain ones: sequence, how often each was begun, and since when it is so.
+    pub(super) async fn uncertain(&self) -> Vec<(u64, u64, i64)> {
         let ledger = self.ledger.lock().await;
         let open = ledger.open.iter().filter(|(_, open)| open.state == CaseState::Uncertain);
-        open.map(|(sequence, open)| (*sequence, open.at_ms)).collect()
+        open.map(|(sequence, open)| (*sequence, open.calls, open.at_ms)).collect()
     }
 
     /// The case with its verdict.
@@ -151,14 +151,21 @@ impl Desk {
         }
     }
 
-    /// The intent of a call is durable when this returns: then it may be made, once.
+    /// The intent of a call is durable when this returns true: then it may be made, once. False where it is not to be
+    /// made any more: it was settled since.
     ///
     /// # Errors
-    /// When the engine or the store fails: then it may not.
-    pub(super) async fn begin(&self, sequence: u64, verdict: Option<Arc<Chunk>>) -> Result<(), DeskError> {
+    /// When the engine or the store fails: then it may not be made either.
+    pub(super) async fn begin(
+        &self,
+        sequence: u64,
+        again: bool,
+        verdict: Option<Arc<Chunk>>,
+    ) -> Result<bool, DeskError> {
         let mut ledger = self.ledger.lock().await;
-        let change = ledger.begin(sequence, now_ms());
-        self.make(&mut ledger, change, With { verdict, ..With::default() }).await
+        let Some(change) = ledger.begin(sequence, again, now_ms()) else { return Ok(false) };
+        self.make(&mut ledger, change, With { verdict, ..With::default() }).await?;
+        Ok(true)
     }
 
     /// Makes durable what came of a call. `why`: of an unknown outcome; `aside`: with a refused one.
@@ -187,8 +194,23 @@ impl Desk {
     /// # Errors
     /// [`DeskError::NotOpen`]; when the engine or the store fails.
     pub async fn settle(&self, sequence: u64, how: Settled, by: &str) -> Result<(), DeskError> {
+        self.settle_call(sequence, None, how, by).await
+    }
+
+    /// The same, where no further call has been begun since the one with that number.
+    ///
+    /// # Errors
+    /// As [`Desk::settle`].
+    pub(super) async fn settle_call(
+        &self,
+        sequence: u64,
+        call: Option<u64>,
+        how: Settled,
+        by: &str,
+    ) -> Result<(), DeskError> {
         let mut ledger = self.ledger.lock().await;
-        let change = ledger.settle(sequence, how, now_ms());
+        let change = ledger.open.get(&sequence).filter(|open| call.is_none_or(|call| open.calls == call));
+        let change = change.and_then(|_| ledger.settle(sequence, how, now_ms()));
         let change = change.ok_or_else(|| DeskError::NotOpen { sink: self.sink.clone(), sequence })?;
         self.make(&mut ledger, change, With::default()).await?;
         let outcome = match how {

@@ -9,6 +9,8 @@ use crate::store::{Calls, Case, CaseState};
 use std::collections::BTreeMap;
 
 pub(super) const DAY_MS: i64 = 86_400_000;
+/// 2024-01-01, in days since 1970: a clock that shows an earlier day is not set.
+const EARLIEST_DAY: u64 = 19_723;
 
 /// What is durable about a guarded sink.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -148,7 +150,9 @@ impl Ledger {
 
     /// The calls of today: a day that is over has none left over. A clock that goes back gives no new budget.
     fn today(&self, now_ms: i64) -> Calls {
-        let day = u64::try_from(now_ms / DAY_MS).unwrap_or(0);
+        // What a box shows that has not been told the time says nothing: else it had a new budget at each start.
+        let shown = u64::try_from(now_ms / DAY_MS).ok().filter(|day| *day >= EARLIEST_DAY);
+        let day = shown.unwrap_or(self.calls.day);
         let made = if day > self.calls.day { 0 } else { self.calls.made };
         Calls { day, made, last_ms: self.calls.last_ms }
     }
@@ -178,17 +182,25 @@ impl Ledger {
         Next::Call { sequence, again: again.is_some() }
     }
 
-    /// The intent of a call.
+    /// The intent of a call, `again` or for the first time; None where that has been settled since it was decided.
     #[must_use]
-    pub fn begin(&self, sequence: u64, now_ms: i64) -> Change {
-        let before = self.open.get(&sequence).map_or(0, |open| open.calls);
+    pub fn begin(&self, sequence: u64, again: bool, now_ms: i64) -> Option<Change> {
+        let open = self.open.get(&sequence);
+        let is_due = match open {
+            Some(open) => again && open.state == CaseState::Again,
+            None => !again && sequence >= self.cursor,
+        };
+        if !is_due {
+            return None;
+        }
+        let before = open.map_or(0, |open| open.calls);
         let today = self.today(now_ms);
-        Change {
+        Some(Change {
             sequence,
             case: Some(Open { state: CaseState::UnderWay, calls: before + 1, at_ms: now_ms }),
             cursor: None,
             calls: Some(Calls { made: today.made + 1, last_ms: now_ms, ..today }),
-        }
+        })
     }
 
     /// What came of a call that is under way; None where it is not.

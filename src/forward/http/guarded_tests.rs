@@ -76,12 +76,12 @@ impl World {
     fn turn(&mut self, memory: &mut Ledger, rules: &Rules, now: i64, act: (bool, Outcome, Option<Crash>)) {
         let (done, seen, crash) = act;
         let head = (memory.cursor..self.made).find(|sequence| !memory.is_open(*sequence));
-        let Next::Call { sequence, .. } = memory.next(head, now, rules) else { return };
+        let Next::Call { sequence, again } = memory.next(head, now, rules) else { return };
         if crash == Some(Crash::BeforeIntent) {
             *memory = self.restarted(now);
             return;
         }
-        let intent = memory.begin(sequence, now);
+        let intent = memory.begin(sequence, again, now).expect("what was decided just now");
         self.commit(memory, &intent);
         if crash == Some(Crash::AfterIntent) {
             *memory = self.restarted(now);
@@ -185,7 +185,7 @@ proptest! {
 fn a_clock_that_goes_back_gives_no_new_budget_and_holds_nothing_up() {
     let rules = Rules { wait: false, open_max: 9, calls_per_day: Some(1), spacing_ms: 1_000 };
     let mut ledger = Ledger::default();
-    ledger.apply(&ledger.begin(0, NOW + 3 * DAY_MS));
+    ledger.apply(&ledger.begin(0, false, NOW + 3 * DAY_MS).unwrap());
     ledger.apply(&ledger.end(0, Outcome::Delivered, NOW).unwrap());
     assert_eq!(ledger.next(Some(1), NOW, &rules), Next::Hold(Hold::Budget));
     let free = Rules { calls_per_day: None, ..rules };
@@ -198,8 +198,35 @@ fn a_clock_that_goes_back_gives_no_new_budget_and_holds_nothing_up() {
 fn what_was_not_made_gives_its_call_back_and_what_was_declined_does_not() {
     let mut ledger = Ledger::default();
     for (outcome, made) in [(Outcome::NotMade, 0), (Outcome::Declined, 1)] {
-        ledger.apply(&ledger.begin(0, NOW));
+        ledger.apply(&ledger.begin(0, ledger.is_open(0), NOW).unwrap());
         ledger.apply(&ledger.end(0, outcome, NOW).unwrap());
         assert_eq!((ledger.calls.made, ledger.cursor, ledger.open.len()), (made, 0, 0));
     }
+}
+
+/// A box without a battery for its clock begins each day of its life in 1970.
+#[test]
+fn a_clock_that_is_not_set_gives_no_new_budget_when_it_is() {
+    let rules = Rules { wait: false, open_max: 9, calls_per_day: Some(2), spacing_ms: 0 };
+    let mut ledger = Ledger::default();
+    for (sequence, now_ms) in [(0, NOW), (1, 5_000)] {
+        ledger.apply(&ledger.begin(sequence, false, now_ms).unwrap());
+        ledger.apply(&ledger.end(sequence, Outcome::Delivered, now_ms).unwrap());
+    }
+    assert_eq!(ledger.next(Some(2), NOW + 1_000, &rules), Next::Hold(Hold::Budget));
+    assert_eq!(ledger.next(Some(2), NOW + DAY_MS, &rules), Next::Call { sequence: 2, again: false });
+}
+
+/// A person took it back while the connection for it was being made.
+#[test]
+fn a_call_that_was_settled_since_it_was_decided_is_not_begun() {
+    let mut ledger = Ledger::default();
+    ledger.apply(&ledger.begin(0, false, NOW).unwrap());
+    assert_eq!(ledger.begin(0, false, NOW), None, "it is under way");
+    ledger.apply(&ledger.end(0, Outcome::Unknown, NOW).unwrap());
+    assert_eq!(ledger.begin(0, true, NOW), None, "nobody said so");
+    ledger.apply(&ledger.settle(0, Settled::Again, NOW).unwrap());
+    assert!(ledger.begin(0, true, NOW).is_some());
+    ledger.apply(&ledger.settle(0, Settled::Delivered, NOW).unwrap());
+    assert_eq!((ledger.begin(0, true, NOW), ledger.begin(0, false, NOW)), (None, None));
 }

@@ -30,16 +30,17 @@ struct Due {
 pub(super) async fn run(probe: &Probe, desk: &Desk, mut stop: watch::Receiver<bool>) {
     let mut changed = desk.watch();
     let mut client = Client::new(probe.client.clone());
-    let mut due: BTreeMap<u64, Due> = BTreeMap::new();
+    // By verdict and call: what is known of an earlier call says nothing of a later one.
+    let mut due: BTreeMap<(u64, u64), Due> = BTreeMap::new();
     while !*stop.borrow_and_update() {
         changed.borrow_and_update();
         let uncertain = desk.uncertain().await;
-        due.retain(|sequence, _| uncertain.iter().any(|(known, _)| known == sequence));
-        for (sequence, at_ms) in uncertain {
-            due.entry(sequence).or_insert_with(|| first(probe.after, at_ms));
+        due.retain(|call, _| uncertain.iter().any(|(sequence, number, _)| (*sequence, *number) == *call));
+        for (sequence, number, at_ms) in uncertain {
+            due.entry((sequence, number)).or_insert_with(|| first(probe.after, at_ms));
         }
         let next = due.iter_mut().min_by_key(|(_, due)| due.at);
-        let Some((sequence, next)) = next else {
+        let Some((call, next)) = next else {
             tokio::select! {
                 _ = changed.changed() => continue,
                 () = stopped(&mut stop) => return,
@@ -56,14 +57,14 @@ pub(super) async fn run(probe: &Probe, desk: &Desk, mut stop: watch::Receiver<bo
         }
         next.wait = (next.wait * 2).min(WAIT_MAX);
         next.at = Instant::now() + next.wait;
-        let sequence = *sequence;
+        let (sequence, number) = *call;
         let said = tokio::select! {
             said = ask(probe, desk, &mut client, sequence) => said,
             () = stopped(&mut stop) => return,
         };
         if let Some(how) = said {
             // It may have been settled meanwhile; a store that fails is told by the calls.
-            let _ = desk.settle(sequence, how, "the receiver").await;
+            let _ = desk.settle_call(sequence, Some(number), how, "the receiver").await;
         }
         tokio::select! {
             () = tokio::time::sleep(BETWEEN) => {}

@@ -2,16 +2,14 @@
 
 use super::Options;
 use super::session::{Poison, Session, Settled};
-use crate::forward::{Feed, Filter, SetAside, SinkStatus};
+use crate::forward::{SetAside, SinkStatus, poison_entry};
 use crate::link::postgres::Fault;
 use crate::link::{Backoff, Trouble};
-use crate::store::{QuarantineEntry, Store};
-use crate::verdict::write_json;
+use crate::store::Store;
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
-use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -82,7 +80,7 @@ impl Driver {
             let stopping = *self.stop.borrow_and_update();
             self.committed.borrow_and_update();
             while let Some(poison) = session.due_poison().cloned() {
-                if !self.set_aside(&poison).await {
+                if !self.set_aside(&poison).await? {
                     return Ok(());
                 }
                 session.pass_poison();
@@ -119,37 +117,16 @@ impl Driver {
     }
 
     /// Sets a verdict aside. False where the engine ended.
-    async fn set_aside(&self, poison: &Poison) -> bool {
-        // Where the log does not hold it any more there is nothing to set aside.
-        let Some(entry) = self.entry(poison) else { return true };
+    async fn set_aside(&self, poison: &Poison) -> Result<bool, Fault> {
+        let chunk = self.store.chunk_of(poison.sequence).map_err(|error| Fault::link(error.to_string()))?;
+        let record = chunk.as_ref().and_then(|chunk| chunk.get(poison.sequence));
+        let verdict = record.as_ref().map(|record| &record.verdict);
+        let entry = poison_entry(verdict, &self.options.name, self.options.encoding, &poison.reason);
         let event_id = entry.id.clone();
         if self.aside.set_aside(entry, &self.options.name, poison.sequence + 1).await.is_err() {
-            return false;
+            return Ok(false);
         }
         self.status.poisoned(poison.sequence, event_id.as_deref(), &poison.reason);
-        true
-    }
-
-    fn entry(&self, poison: &Poison) -> Option<QuarantineEntry> {
-        let mut entry = None;
-        let at_ms = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis());
-        let mut feed = Feed::new(Arc::clone(&self.store), Filter::default(), poison.sequence);
-        let read = feed.read(|sequence, verdict| {
-            if sequence == poison.sequence {
-                let mut bytes = Vec::new();
-                write_json(verdict, &mut bytes);
-                entry = Some(QuarantineEntry {
-                    kind: "poison".to_owned(),
-                    source: verdict.source.to_owned(),
-                    id: Some(verdict.id.to_owned()),
-                    reason: poison.reason.clone(),
-                    length: bytes.len() as u64,
-                    bytes,
-                    at_ms: i64::try_from(at_ms).unwrap_or(i64::MAX),
-                });
-            }
-            ControlFlow::Break(())
-        });
-        read.ok().and(entry)
+        Ok(true)
     }
 }

@@ -72,8 +72,10 @@ fn of_server(said: &DbError) -> Fault {
     let constraint = said.constraint().map(|name| format!(", constraint {name}"));
     let place = column.or(constraint).unwrap_or_default();
     let code = said.code().code();
+    // A row for which a partitioned table has no partition: of the table, and so of every row to come.
+    let no_place = code == "23514" && said.constraint().is_none();
     Fault {
-        trouble: trouble(code),
+        trouble: if no_place { Trouble::Configuration } else { trouble(code) },
         text: format!("{} (SQLSTATE {}{})", short(said.message()), short(code), short(&place)),
     }
 }
