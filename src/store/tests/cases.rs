@@ -119,3 +119,22 @@ fn a_stopped_stores_case_is_settled_once_and_its_cursor_moves_behind_it() {
         assert_eq!(states(&rig.store), if again { vec![(4, CaseState::Again)] } else { vec![] });
     }
 }
+
+/// A person settled a call of a sink that was out of the config; when the sink came back the call was made again.
+#[test]
+fn what_is_settled_while_its_sink_is_out_of_the_config_stays_so_when_it_is_back() {
+    let dir = tempfile::tempdir().expect("dir");
+    let mut rig = Rig::open(&options(dir.path()));
+    rig.load("a", 10);
+    rig.store.set_cursor("file", 3).expect("cursor");
+    let begun = case(&rig, 3, CaseState::UnderWay, 1);
+    put(&mut rig, vec![begun]);
+    rig.writer.close().expect("close");
+    drop((rig.store, rig.index));
+    let mut rig = Rig::open(&Options { sinks: Vec::new(), ..options(dir.path()) });
+    let cases = vec![CaseChange::Drop("file".into(), 3)];
+    rig.writer.commit(&Commit { cases, cursors: vec![("file".into(), 4)], ..Commit::default() }).expect("commit");
+    drop((rig.writer, rig.store, rig.index));
+    let rig = Rig::open(&options(dir.path()));
+    assert_eq!((rig.store.cursor("file").expect("cursor"), states(&rig.store)), (4, vec![]));
+}

@@ -158,3 +158,21 @@ fn an_event_too_long_to_be_kept_is_counted_and_one_of_another_commit_is_refused(
     let refused = rig.writer.commit(&Commit { kept: Some(super::keeping::kept(2..3)), ..Commit::default() });
     assert!(matches!(refused, Err(StoreError::OutOfOrder { found: 2, expected: 4 })), "{refused:?}");
 }
+
+#[test]
+fn one_that_is_damaged_goes_and_costs_nothing_else() {
+    let dir = tempfile::tempdir().expect("dir");
+    let mut rig = keeping(&options_for(dir.path()));
+    (0..5).for_each(|n| rig.load(&format!("r{n}-"), 200));
+    let mut batch = medium::Batch::default();
+    batch.insert(keys::kept(1).to_vec(), b"no chunk".to_vec());
+    rig.store.medium.write(batch).expect("write");
+    drop((rig.writer, rig.store, rig.index));
+    let rig = keeping(&options_for(dir.path()));
+    assert_eq!((rig.recovery.salvaged_to.clone(), rig.recovery.set_aside_now, rig.log(1).len()), (None, 1, 1000));
+    let first = all(&rig.store)[0].0;
+    must_be(&rig, first..1001);
+    drop((rig.writer, rig.store, rig.index));
+    let rig = keeping(&options_for(dir.path()));
+    assert_eq!(rig.recovery.set_aside_now, 0, "it is gone");
+}
