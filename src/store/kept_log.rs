@@ -12,7 +12,7 @@ use super::error::StoreError;
 use super::frame::{self, BODY_BYTES_MAX, Kind};
 use super::kept_chunk::{self, Head, KeptEvent, LINE_BYTES_MAX, LINES_BYTES_MAX, Rows};
 use super::keys;
-use super::medium::{Medium, Scan};
+use super::medium::{Batch, Medium, Scan};
 use super::writer::{ENTRY_OVERHEAD, Pending, Writer};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -65,16 +65,21 @@ pub struct KeptLog {
 }
 
 impl KeptLog {
-    /// Lists what a store holds, and the keys of chunks that are damaged.
-    pub fn read(medium: &Medium, keeping: Keeping) -> Result<(Self, Vec<Vec<u8>>), StoreError> {
+    /// Lists what a store holds, and how many chunks were damaged: they go, for no promise hangs on them.
+    pub fn read(medium: &Medium, keeping: Keeping) -> Result<(Self, u64), StoreError> {
         let mut log = Self { keeping, ..Self::default() };
-        let mut damaged = Vec::new();
+        let (mut damaged, mut batch) = (0, Batch::default());
         for entry in medium.scan(keys::KEPT, &[keys::KEPT]) {
             let (key, value) = entry?;
-            match head(&key, &value) {
-                Some(head) => log.note(&head, value.len()),
-                None => damaged.push(key.to_vec()),
+            if let Some(head) = head(&key, &value) {
+                log.note(&head, value.len());
+            } else {
+                damaged += 1;
+                batch.remove(key);
             }
+        }
+        if damaged > 0 {
+            medium.write(batch)?;
         }
         Ok((log, damaged))
     }

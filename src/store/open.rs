@@ -85,7 +85,7 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     tell_gaps(&sinks.declare(&options.sinks, state.log_floor, state.next));
     let quarantined = read_quarantine(&medium)?;
     let (labels, damaged_labels) = read_labels(&medium)?;
-    recovery.set_aside_now += damaged_labels + damaged_kept.len() as u64;
+    recovery.set_aside_now += damaged_labels + damaged_kept;
     let cases = CaseLog::open(&medium)?;
     let history = History::open(&medium)?;
     let figures = Figures::default();
@@ -120,7 +120,6 @@ fn attempt(options: &Options, recovery: &mut Recovery, laps: &mut Laps) -> Resul
     if medium.get(&keys::filler(keys::FILLERS - 1))?.is_none() {
         (0..keys::FILLERS).for_each(|n| batch.insert(&keys::filler(n), &[]));
     }
-    damaged_kept.into_iter().for_each(|key| batch.remove(key));
     medium.write(batch)?;
     laps.lap(recovery, "first write");
 

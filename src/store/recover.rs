@@ -25,7 +25,7 @@ pub struct Recovered {
     pub state: State,
     pub folded: Folded,
     pub observed: observed::Found,
-    /// With the keys of what is damaged of them: no promise hangs on it, so that it only goes.
+    /// With the number of chunks that were damaged.
     pub kept: FoundKept,
 }
 
@@ -189,8 +189,8 @@ fn read(
     }
 }
 
-/// The events kept for a replay, and the keys of chunks of them that are damaged.
-pub type FoundKept = (KeptLog, Vec<Vec<u8>>);
+/// The events kept for a replay, and how many chunks of them were damaged.
+pub type FoundKept = (KeptLog, u64);
 
 /// Folds the log and, beside it, lists the observations and the events kept.
 fn fold_all(
