@@ -38,14 +38,15 @@ pub fn carry(arguments: &[String]) -> ! {
     consumer.subscribe(&[FROM]).expect("a topic");
     let mut value = Vec::new();
     loop {
-        let Some(first) = consumer.poll(LOOK) else { continue };
+        // What the client says of a link it mends itself.
+        let Some(Ok(first)) = consumer.poll(LOOK) else { continue };
         let end = Instant::now() + interval;
         producer.begin_transaction().expect("a transaction");
-        write(&producer, name, &first.expect("an event"), &mut value);
+        write(&producer, name, &first, &mut value);
         println!("open");
         while let Some(left) = end.checked_duration_since(Instant::now()) {
-            if let Some(event) = consumer.poll(left) {
-                write(&producer, name, &event.expect("an event"), &mut value);
+            if let Some(Ok(event)) = consumer.poll(left) {
+                write(&producer, name, &event, &mut value);
             }
         }
         let (offsets, member) = (consumer.position().expect("offsets"), consumer.group_metadata().expect("a member"));
