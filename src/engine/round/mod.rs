@@ -58,6 +58,8 @@ pub(super) struct Round {
     /// How events are kept for a replay, where they are.
     form: Option<KeptForm>,
     kept: Kept,
+    /// Of the event in hand.
+    line: Vec<u8>,
     /// Chunks of the round that is being committed: not in the store yet.
     in_flight: Arc<[Arc<Chunk>]>,
     /// A long submission that goes on in the next round.
@@ -108,6 +110,7 @@ impl Round {
             keep_payload,
             form: keep_events.then(KeptForm::default),
             kept: Kept::default(),
+            line: Vec::new(),
             in_flight: Arc::new([]),
             unfinished: None,
             answered: Vec::new(),

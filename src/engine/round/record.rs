@@ -87,14 +87,11 @@ impl Round {
     fn keep(&mut self, batch: &EventBatch, event: &Event, sequence: u64) {
         let Some(form) = &self.form else { return };
         let before = self.kept.len();
-        let kept = catch_unwind(AssertUnwindSafe(|| {
-            let mut line = Vec::with_capacity(256);
-            form.write(batch, event, &mut line);
-            line
-        }));
-        // Its verdict stands; only a replay does without it.
-        if let Ok(line) = kept {
-            self.kept.push(sequence, &line);
+        self.line.clear();
+        let line = &mut self.line;
+        // Its verdict stands where this panics; only a replay does without it.
+        if catch_unwind(AssertUnwindSafe(|| form.write(batch, event, line))).is_ok() {
+            self.kept.push(sequence, line);
         }
         self.bytes += self.kept.len() - before;
     }

@@ -3,15 +3,13 @@
 use super::Options;
 use super::session::{Failure, Session};
 use super::width::Widths;
-use crate::forward::{Feed, Filter, SetAside, SinkStatus};
+use crate::forward::{SetAside, SinkStatus, poison_entry};
 use crate::link::{Backoff, Trouble};
-use crate::store::{QuarantineEntry, Store};
-use crate::verdict::write_json;
+use crate::store::Store;
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
-use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Without a report for this long, while records are under way, the brokers are asked what is wrong.
@@ -127,7 +125,7 @@ impl Driver {
             if self.widths.passed(session.cursor()) {
                 return Ok(Ended::NewProducer);
             }
-            if !self.set_aside(session).await {
+            if !self.set_aside(session).await? {
                 return Ok(Ended::Stopped);
             }
             session.hand_over()?;
@@ -156,45 +154,22 @@ impl Driver {
     }
 
     /// Sets the poisoned record aside once it is the first without a confirmation. False where the engine ended.
-    async fn set_aside(&mut self, session: &mut Session<'_>) -> bool {
-        let Some(poison) = self.poison.take_if(|poison| session.is_idle() && session.cursor() >= poison.sequence)
-        else {
-            return true;
-        };
-        let next = poison.sequence + 1;
-        if let Some(entry) = self.entry(&poison) {
-            let event_id = entry.id.clone();
-            if self.aside.set_aside(entry, &self.options.name, next).await.is_err() {
-                return false;
-            }
-            self.status.poisoned(poison.sequence, event_id.as_deref(), &poison.reason);
+    async fn set_aside(&mut self, session: &mut Session<'_>) -> Result<bool, Failure> {
+        let is_due = |poison: &&Poison| session.is_idle() && session.cursor() >= poison.sequence;
+        let Some(poison) = self.poison.as_ref().filter(is_due) else { return Ok(true) };
+        // It stays to be set aside where the log cannot be read now.
+        let chunk = self.store.chunk_of(poison.sequence).map_err(|error| Failure::store(&error))?;
+        let record = chunk.as_ref().and_then(|chunk| chunk.get(poison.sequence));
+        let verdict = record.as_ref().map(|record| &record.verdict);
+        let entry = poison_entry(verdict, &self.options.name, self.options.encoding, &poison.reason);
+        let (next, event_id) = (poison.sequence + 1, entry.id.clone());
+        if self.aside.set_aside(entry, &self.options.name, next).await.is_err() {
+            return Ok(false);
         }
+        self.status.poisoned(poison.sequence, event_id.as_deref(), &poison.reason);
+        self.poison = None;
         session.pass(next);
         session.below = self.widths.now().below();
-        true
-    }
-
-    /// None where the log does not hold it any more.
-    fn entry(&self, poison: &Poison) -> Option<QuarantineEntry> {
-        let mut entry = None;
-        let at_ms = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis());
-        let mut feed = Feed::new(Arc::clone(&self.store), Filter::default(), poison.sequence);
-        let read = feed.read(|sequence, verdict| {
-            if sequence == poison.sequence {
-                let mut bytes = Vec::new();
-                write_json(verdict, &mut bytes);
-                entry = Some(QuarantineEntry {
-                    kind: "poison".to_owned(),
-                    source: verdict.source.to_owned(),
-                    id: Some(verdict.id.to_owned()),
-                    reason: poison.reason.clone(),
-                    length: bytes.len() as u64,
-                    bytes,
-                    at_ms: i64::try_from(at_ms).unwrap_or(i64::MAX),
-                });
-            }
-            ControlFlow::Break(())
-        });
-        read.ok().and(entry)
+        Ok(true)
     }
 }

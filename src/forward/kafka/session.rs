@@ -268,7 +268,7 @@ fn send(
 }
 
 impl Failure {
-    fn store(error: &StoreError) -> Self {
+    pub fn store(error: &StoreError) -> Self {
         Self { trouble: Trouble::Transient, text: error.to_string(), sequence: None, handed_over: 0 }
     }
 
